@@ -31,7 +31,17 @@ export function createCamtReader(): CamtReader {
   /** Statement or page before. */
   let last: Pick<Statement, 'notice'> | undefined;
   let lines = 0;
-  const share = createSharer();
+  const values = new Map<string, unknown>();
+  /** Returns one value for all that are equal. */
+  const share: Sharer = <T>(value: T): T => {
+    const key = JSON.stringify(value);
+    const shared = values.get(key);
+    // Equal values have one type.
+    if (shared !== undefined) return shared as T;
+    if (values.size > 10_000) values.clear();
+    values.set(key, value);
+    return value;
+  };
   /** Why the open statement cannot be read. */
   let failed: InvalidStatement | undefined;
   const attempt = (work: () => void) => {
@@ -172,20 +182,6 @@ function addEntry(page: Page, entry: Element, share: Sharer): number {
 
 type Sharer = <T>(value: T) => T;
 
-/** Returns one value for all that are equal. */
-function createSharer(): Sharer {
-  const values = new Map<string, unknown>();
-  return <T>(value: T): T => {
-    const key = JSON.stringify(value);
-    const shared = values.get(key);
-    // Equal values have one type.
-    if (shared !== undefined) return shared as T;
-    if (values.size > 10_000) values.clear();
-    values.set(key, value);
-    return value;
-  };
-}
-
 /** Lets lines share texts that most of them have. */
 function compact(line: StatementLine, share: Sharer): StatementLine {
   line.day = share(line.day);
@@ -312,22 +308,15 @@ function readOpposite(
 ): StatementLine[] | undefined {
   if (balances === null || !lines.some(isReversal)) return undefined;
   if (findMissing(balances, lines) === 0n) return undefined;
-  const opposite = joinLines(pages, to_day, replaceOpposite);
-  return findMissing(balances, opposite) === 0n ? opposite : undefined;
-}
-
-function replaceOpposite({ lines, opposite }: Page): StatementLine[] {
-  const replaced: StatementLine[] = [];
-  let from = 0;
-  for (const { at, count, lines: others } of [
-    ...opposite,
-    { at: lines.length, count: 0, lines: [] },
-  ]) {
-    for (; from < at; from += 1) replaced.push(...lines.slice(from, from + 1));
-    for (const line of others) replaced.push(line);
-    from += count;
-  }
-  return replaced;
+  const replaced = joinLines(pages, to_day, ({ lines, opposite }) => {
+    let from = 0;
+    return [...opposite, { at: lines.length, count: 0, lines: [] }].flatMap((each) => {
+      const before = lines.slice(from, each.at);
+      from = each.at + each.count;
+      return [...before, ...each.lines];
+    });
+  });
+  return findMissing(balances, replaced) === 0n ? replaced : undefined;
 }
 
 type Head = Omit<Statement, 'lines'>;

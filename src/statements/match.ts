@@ -82,9 +82,14 @@ export function matchLine(
   }
   const [different, ...others] = named.flat();
   if (different !== undefined) {
-    const isOnly = others.every(({ entry_id }) => entry_id === different.entry_id);
-    const match = isOnly ? matchAbout(line, different, candidates.tolerance) : undefined;
-    return match ?? { status: 'open', different: different.entry_id };
+    const { entry_id, amount: clearing } = different;
+    const isOnly = others.every((other) => other.entry_id === entry_id);
+    const differs = listTargets(line).map((parts) => Math.abs(parts.clearing - clearing));
+    // A small difference is a charge of the bank.
+    if (isOnly && Math.min(...differs) <= (candidates.tolerance ?? 0)) {
+      return buildMatched([different], { clearing, bank_fees: line.amount - clearing });
+    }
+    return { status: 'open', different: entry_id };
   }
   if (line.is_fee) {
     return { status: 'booked', entries: [], parts: { clearing: 0, bank_fees: line.amount } };
@@ -93,7 +98,13 @@ export function matchLine(
     .filter(isInDirection)
     .flatMap((entry) => matchAmount(line, [entry]) ?? []);
   if (text !== undefined && ambiguous.length === 0) return text;
-  return matchOnly(line, candidates.by_amount) ?? { status: 'open', different: null };
+  // The one entry of the amount, unless the bank gave it another name.
+  const [only, ...alike] = candidates.by_amount.filter(
+    ({ bank_reference }) => bank_reference === null || line.bank_reference === null,
+  );
+  return only !== undefined && alike.length === 0 && isAnonymous(line)
+    ? buildMatched([only], { clearing: line.amount, bank_fees: 0 })
+    : { status: 'open', different: null };
 }
 
 /** Names no entry of ours, so that amount and day may match. */
@@ -123,26 +134,9 @@ function buildMatched(found: readonly Candidate[], parts: Parts): Match {
   return { status: 'matched', entries, parts, ...(announced === 0 ? {} : { announced }) };
 }
 
-/** Takes a small difference for a charge of the bank. */
-function matchAbout(line: LineFacts, entry: Candidate, tolerance = 0): Match | undefined {
-  const { amount } = entry;
-  const differs = listTargets(line).map(({ clearing }) => Math.abs(clearing - amount));
-  if (Math.min(...differs) > tolerance) return undefined;
-  return buildMatched([entry], { clearing: amount, bank_fees: line.amount - amount });
-}
-
 function matchSum(line: LineFacts, found: readonly Candidate[], least = 2): Match | undefined {
   if (found.length < least) return undefined;
   const sum = found.reduce((total, { amount }) => total + amount, 0);
   const parts = listTargets(line).find(({ clearing }) => clearing === sum);
   return parts && buildMatched(found, parts);
-}
-
-/** Matches the one entry of the amount, unless the bank gave it another name. */
-function matchOnly(line: LineFacts, found: readonly Candidate[]): Match | undefined {
-  const [entry, ...more] = isAnonymous(line)
-    ? found.filter(({ bank_reference }) => bank_reference === null || line.bank_reference === null)
-    : [];
-  if (entry === undefined || more.length > 0) return undefined;
-  return buildMatched([entry], { clearing: line.amount, bank_fees: 0 });
 }

@@ -283,7 +283,13 @@ async function begin(
         : behind_gap === undefined ||
           (await statements.findSame(document, undefined, session)) === null;
     // Another statement came since the check.
-    if (stored !== null || !isFree) throw await explainRace({ stores }, account, document);
+    if (stored !== null || !isFree) {
+      const current = await bankAccounts.get(account._id);
+      if (current !== null) assertFree(current, document);
+      const gap = current && assertNext(document, current.closing);
+      const message = `Statement ${statement_id} came twice at once: import it again.`;
+      throw gap ?? new StatementRefused('statement_conflict', message);
+    }
     await statements.insert(document, session);
     const announced =
       kind === 'statement' && (await statements.findSame(document, 'open', session));
@@ -292,25 +298,6 @@ async function begin(
       await ledger.post(buildOpening(account, document.opening, document, now), session);
     }
   });
-}
-
-async function explainRace(
-  { stores }: Pick<WriteDeps, 'stores'>,
-  { _id }: BankAccountDocument,
-  document: StatementDocument,
-): Promise<Error> {
-  const account = await stores.bankAccounts.get(_id);
-  try {
-    if (account !== null) {
-      assertFree(account, document);
-      const gap = assertNext(document, account.closing);
-      if (gap !== undefined) return gap;
-    }
-  } catch (error) {
-    if (error instanceof Error) return error;
-  }
-  const message = `Statement ${document.statement_id} came twice at once: import it again.`;
-  return new StatementRefused('statement_conflict', message);
 }
 
 /** The id names the statement: one that is given up is not the last that opens the account. */

@@ -65,10 +65,15 @@ export async function matchLines(
       // What its parts do not explain stays free.
       const tried = new Set(taken);
       const found = await matchEach(stores, account, parts, tried, session);
-      const match = joinMatches(line, found);
-      if (match === undefined) continue;
-      for (const id of match.entries) taken.add(id);
-      matches[index] = match;
+      const matched = found.filter((part) => part.status !== 'open');
+      const entries = matched.flatMap((part) => part.entries);
+      // Each part has its entries, or is a charge.
+      if (matched.length < parts.length || entries.length === 0) continue;
+      const clearing = matched.reduce((sum, part) => sum + part.parts.clearing, 0);
+      const known = matched.reduce((sum, part) => sum + getAnnounced(part), 0);
+      for (const id of entries) taken.add(id);
+      const split = { clearing, bank_fees: line.amount - clearing };
+      matches[index] = { status: 'matched', entries, parts: split, announced: known };
       break;
     }
   }
@@ -184,24 +189,6 @@ async function findAnnounced(
     for (const [name, parts] of byEntry) found.set(name, [...(found.get(name) ?? []), parts]);
   }
   return found;
-}
-
-/** @returns undefined unless each part has its entries */
-function joinMatches(
-  { amount }: LineToMatch,
-  parts: readonly Match[],
-): Exclude<Match, { status: 'open' }> | undefined {
-  const matched = parts.filter((part) => part.status !== 'open');
-  const entries = matched.flatMap((part) => part.entries);
-  if (matched.length < parts.length || entries.length === 0) return undefined;
-  const clearing = matched.reduce((sum, part) => sum + part.parts.clearing, 0);
-  const announced = matched.reduce((sum, part) => sum + getAnnounced(part), 0);
-  return {
-    status: 'matched',
-    entries,
-    parts: { clearing, bank_fees: amount - clearing },
-    announced,
-  };
 }
 
 async function matchEach(

@@ -29,18 +29,6 @@ function expectNumber(numbering: Numbering, before: Numbered, next: Numbered) {
   return numbering === 'yearly' && getYear(before) !== getYear(next) ? 1 : number + 1;
 }
 
-function learn(
-  { statements: count, fitting }: NonNullable<BankAccountDocument['learning']>,
-  before: Numbered | null,
-  next: Numbered,
-): Pick<BankAccountDocument, 'numbering' | 'learning'> {
-  const number = readNumber(next);
-  const follows = (as: Numbering) => before === null || expectNumber(as, before, next) === number;
-  const learning = { statements: count + 1, fitting: fitting.filter(follows) };
-  if (learning.statements < LEARNED_FROM) return { learning };
-  return { learning, numbering: { as: learning.fitting[0] ?? 'none', learned: true } };
-}
-
 const NOTHING_LEARNED = { statements: 0, fitting: ['continuous', 'yearly'] as Numbering[] };
 
 /**
@@ -58,16 +46,22 @@ export async function checkNumber(
   const account = await bankAccounts.get(bank_account_id, session);
   if (account === null) return;
   const before = previous && (await statements.findEnd(bank_account_id, previous, session));
+  const number = readNumber(document);
   if (account.numbering === undefined) {
-    if (readNumber(document) === undefined) return;
-    const { learning = NOTHING_LEARNED } = account;
+    if (number === undefined) return;
     // One whose predecessor is not known begins it.
-    const learned = learn(previous === null ? NOTHING_LEARNED : learning, before, document);
-    return await bankAccounts.change(bank_account_id, learned, session);
+    const known = (previous && account.learning) ?? NOTHING_LEARNED;
+    const fitting = known.fitting.filter(
+      (as) => before === null || expectNumber(as, before, document) === number,
+    );
+    const learning = { statements: known.statements + 1, fitting };
+    const numbering = { as: fitting[0] ?? 'none', learned: true } as const;
+    const isLearned = learning.statements >= LEARNED_FROM;
+    const change = isLearned ? { learning, numbering } : { learning };
+    return await bankAccounts.change(bank_account_id, change, session);
   }
   const { as, learned } = account.numbering;
   const expected = before && expectNumber(as, before, document);
-  const number = readNumber(document);
   if (before === null || expected == null || number === undefined || number === expected) return;
   if (learned && number === 1 && getYear(before) !== getYear(document)) {
     const numbering = { as: 'yearly', learned } as const;

@@ -144,10 +144,16 @@ async function showDay(
     return entry === undefined ? [] : [{ line, entry }];
   });
   const paired = new Set(pairs.flatMap(({ line, entry }) => [line._id, entry.entry_id]));
-  const [opening, closing] = readBalances(ofDay);
+  const isNumbered = ofDay.every(({ sequence }) => /^\d+$/.test(sequence ?? ''));
+  // A late statement of the day has come after those that follow on it.
+  const sorted = ofDay.toSorted((a, b) =>
+    isNumbered
+      ? Number(a.sequence) - Number(b.sequence)
+      : Number(a.imported_at > b.imported_at) - Number(a.imported_at < b.imported_at),
+  );
   return {
     ...{ account: account.iban, currency: account.currency, day: day ?? null, closed },
-    ...{ opening, closing, matched },
+    ...{ opening: sorted[0]?.opening ?? null, closing: sorted.at(-1)?.closing ?? null, matched },
     ours_only: entries
       .filter(({ entry_id }) => !paired.has(entry_id))
       .map((entry) => presentEntry(entry, now)),
@@ -159,17 +165,6 @@ async function showDay(
     findings: await listFindings(deps, account),
     has_more: open.length === ROWS_MAX || entries.length === ROWS_MAX,
   };
-}
-
-/** A late statement of the day has come after those that follow on it. */
-function readBalances(statements: readonly StatementDocument[]) {
-  const isNumbered = statements.every(({ sequence }) => /^\d+$/.test(sequence ?? ''));
-  const sorted = statements.toSorted((a, b) =>
-    isNumbered
-      ? Number(a.sequence) - Number(b.sequence)
-      : Number(a.imported_at > b.imported_at) - Number(a.imported_at < b.imported_at),
-  );
-  return [sorted[0]?.opening ?? null, sorted.at(-1)?.closing ?? null] as const;
 }
 
 /** Lists missing statements, and announced movements that no statement has after five days. */

@@ -111,17 +111,6 @@ async function storeBatch(
   await repeatLines(deps, announced, fresh, session);
 }
 
-async function repeatLines(
-  { stores: { statements } }: WriteDeps,
-  announced: readonly LineDocument[],
-  booked: readonly LineDocument[],
-  session: ClientSession,
-): Promise<void> {
-  for (const [line, { _id: repeats }] of pairRepeated(announced, booked)) {
-    await statements.changeLine(line, { status: 'repeated', repeats }, session);
-  }
-}
-
 const getName = ({ bank_reference }: LineDocument) => bank_reference;
 /** The name that the parts of an entry share. */
 const getEntryName = (line: LineDocument) => line.entry_reference ?? line.bank_reference;
@@ -173,10 +162,14 @@ export function findRepeated(
  * the two has under the name of the entry with one of the other. Two notifications may announce the
  * same movement.
  */
-function* pairRepeated(
+async function repeatLines(
+  { stores: { statements } }: WriteDeps,
   announced: readonly LineDocument[],
   booked: readonly LineDocument[],
-): Generator<[LineDocument, LineDocument]> {
+  session: ClientSession,
+): Promise<void> {
+  const repeat = (line: LineDocument, { _id: repeats }: LineDocument) =>
+    statements.changeLine(line, { status: 'repeated', repeats }, session);
   const byEntry = groupBy(booked, getEntryName);
   const byName = groupBy(booked, getName);
   const groups = groupBy(announced, (line) => JSON.stringify([line.statement, getEntryName(line)]));
@@ -187,13 +180,13 @@ function* pairRepeated(
     const entry = byEntry.get(name) ?? [];
     const whole = entry.find((line) => isSum(line, waiting));
     if (whole !== undefined) {
-      for (const each of waiting) yield [each, whole];
+      for (const each of waiting) await repeat(each, whole);
       continue;
     }
     const ofStatements = groupBy(entry, ({ statement }) => statement);
     const parts = [...ofStatements.values()].find((some) => isSum(first, some));
     if (waiting.length === 1 && parts?.[0] !== undefined) {
-      yield [first, parts[0]];
+      await repeat(first, parts[0]);
       continue;
     }
     const named = new Set([
@@ -205,7 +198,7 @@ function* pairRepeated(
       const line = alike.find((other) => getName(other) === getName(each)) ?? alike[0];
       if (line === undefined) continue;
       named.delete(line);
-      yield [each, line];
+      await repeat(each, line);
     }
   }
 }
