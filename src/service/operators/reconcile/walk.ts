@@ -132,10 +132,15 @@ async function compareOne(
   resource: CallbackResource,
   id: string,
 ): Promise<Difference | null> {
-  const { get } = LIFECYCLES[resource];
-  const newest = await describeNewest(temporal, resource, id);
+  const { get, workflowId } = LIFECYCLES[resource];
+  // The run itself is never late, as the list is.
+  const run = temporal.workflow.getHandle(workflowId(id)).describe();
+  const newest = await run.catch((error: unknown) => {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  });
   if (newest === null) return null;
-  const { status: shown, version: counted, running, startedAt } = newest;
+  const { status: shown, version: counted, running, startedAt } = readRun(resource, newest);
   // Before it has a state, it shows none.
   const isShown = shown !== undefined && counted !== undefined;
   const state = isShown ? { status: shown, version: counted } : null;
@@ -152,20 +157,6 @@ async function compareOne(
   const { status, version, account_id, livemode, updated_at } = document;
   const stored = { status, version, account_id, livemode, updated_at };
   return { kind, resource, id, workflow, document: stored, running, started_at };
-}
-
-/** Reads the run itself, which is never late. */
-async function describeNewest(
-  { workflow }: Client,
-  kind: CallbackResource,
-  id: string,
-): Promise<Run | null> {
-  try {
-    return readRun(kind, await workflow.getHandle(LIFECYCLES[kind].workflowId(id)).describe());
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
-    throw error;
-  }
 }
 
 /** A first run has the state of an opened resource from its start. */
