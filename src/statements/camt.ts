@@ -53,6 +53,13 @@ export function createCamtReader(): CamtReader {
       failed = error;
     }
   };
+  /** Sets a statement aside that cannot be read. */
+  const tryRead = (head: Element, work: () => void) => {
+    attempt(work);
+    if (failed !== undefined) statements.push(setFaultAside(head, failed));
+    open = undefined;
+    failed = undefined;
+  };
   const endStatement = (element: Element, parent: Element | undefined) => {
     const page = endPage(open ?? beginPage(element), element, parent);
     if (page.number === undefined) {
@@ -83,10 +90,7 @@ export function createCamtReader(): CamtReader {
         case 'Stmt':
         case 'Ntfctn':
           document = parent;
-          attempt(() => endStatement(element, parent));
-          if (failed !== undefined) statements.push(setFaultAside(element, failed));
-          open = undefined;
-          failed = undefined;
+          tryRead(element, () => endStatement(element, parent));
           return undefined;
         default:
           if (document !== element) throw fault(`${element.name} has no statement.`);
@@ -97,11 +101,22 @@ export function createCamtReader(): CamtReader {
       if (last !== undefined) last.notice = joinNotices([last.notice, notice]);
     },
     end: () => {
-      const all = [...statements, ...joinPages(pages).map(readPages)];
-      const [first] = all;
-      if (all.length === 1 && first?.fault !== undefined) throw first.fault;
+      for (const group of joinPages(pages)) {
+        const [{ head, id, iban }] = group;
+        const lack = findLack(group);
+        const isOwn = (each: Statement) => each.statement_id === id && each.iban === iban;
+        // It lacks what could not be read, which says why.
+        if (lack && statements.some((each) => each.fault !== undefined && isOwn(each))) continue;
+        tryRead(head, () => {
+          const advice = 'import a file with all of its pages, once each.';
+          if (lack !== undefined) throw fault(`Statement ${id} lacks ${lack}: ${advice}`);
+          statements.push(readPages(group));
+        });
+      }
+      const [first, ...more] = statements;
+      if (more.length === 0 && first?.fault !== undefined) throw first.fault;
       const isUnread = ({ fault }: Statement) => Number(fault !== undefined);
-      return all.toSorted((a, b) => isUnread(a) - isUnread(b) || compareOrder(a, b));
+      return statements.toSorted((a, b) => isUnread(a) - isUnread(b) || compareOrder(a, b));
     },
   };
 }
@@ -209,18 +224,11 @@ function endPage(page: Page, head: Element, document: Element | undefined): Page
 
 type Pages = [Page, ...Page[]];
 
-/** Joins the pages within a message, else within the file. @throws InvalidStatement */
+/** Joins the pages within a message, else within the file. */
 function joinPages(pages: readonly Page[]): Pages[] {
   const documents = [...new Set(pages.map(({ document }) => document))];
   const near = documents.flatMap((one) => groupPages(pages.filter((p) => p.document === one)));
   const far = groupPages(near.filter((group) => findLack(group) !== undefined).flat());
-  for (const group of far) {
-    const lack = findLack(group);
-    if (lack === undefined) continue;
-    throw fault(
-      `Statement ${group[0].id} lacks ${lack}: import a file with all of its pages, once each.`,
-    );
-  }
   return [...near.filter((group) => findLack(group) === undefined), ...far];
 }
 

@@ -102,6 +102,19 @@ describe('a statement of several pages', () => {
     const refusal = { code: 'file_invalid', message: expect.stringMatching(message) };
     await expect(read(join(...numbers))).rejects.toMatchObject(refusal);
   });
+
+  test('has the fault of its page, or that it lacks one, next to other statements of the file', async () => {
+    const wrong = join(1, 2, 3).replace(/(>0.02<.Amt><CdtDbtInd>)CRDT/, '$1CREDIT');
+    const message = expect.stringMatching(/not valid camt.053.001.08: see CdtDbtInd/);
+    await expect(read(wrong)).rejects.toMatchObject({ code: 'file_invalid', message });
+    const other = camt([{ id: 'S-2', iban: 'GB82WEST12345698765432' }]).toString();
+    const { statements } = await read(other + join(1, 3));
+    const lacks = { message: expect.stringMatching(/S-1 lacks page 2/) };
+    expect(statements).toMatchObject([
+      { statement_id: 'S-2' },
+      { statement_id: 'S-1', iban: TEST_IBAN, lines: [], fault: lacks },
+    ]);
+  });
 });
 
 describe('an entry of a camt.053', () => {
