@@ -118,17 +118,25 @@ export function createStatementStore(db: Db) {
         .sort({ to_day: 1, _id: 1 })
         .limit(LIST_MAX)
         .toArray(),
-    /** Finds the statement with which an account ends. */
-    findEnd: (
-      bank_account_id: string,
+    /**
+     * Lists the others that are named like the one before it, the newest first: some banks give all
+     * statements of a day one id.
+     */
+    listNamesakes: (
+      { _id, bank_account_id }: StatementDocument,
       { statement_id, day: to_day }: { statement_id: string; day: string },
       session: ClientSession,
     ) =>
-      statements.findOne(
-        { bank_account_id, kind: 'statement', to_day, statement_id, ...NOT_ABANDONED },
-        // Some banks give all statements of a day one id.
-        { session, sort: { imported_at: -1 } },
-      ),
+      statements
+        .find(
+          {
+            ...{ _id: { $ne: _id }, bank_account_id, kind: 'statement' },
+            ...{ to_day, statement_id, ...NOT_ABANDONED },
+          },
+          { session },
+        )
+        .sort({ imported_at: -1 })
+        .toArray(),
     last: (bank_account_id: string) =>
       statements
         .find({ bank_account_id, kind: 'statement', completed_at: { $type: 'string' } })

@@ -986,6 +986,18 @@ describe('the numbers of statements', () => {
     expect(await bank.verify()).toEqual([]);
   });
 
+  test('follow on where all statements of a day have one id, also after a late one', async () => {
+    const bank = await setup('continuous');
+    const rows = ['7 0 5', '8 5 5', '11 10 5', '9 10 3', '10 13 -3', '12 15 5'];
+    for (const row of rows) {
+      const [sequence, opening, amount = 0] = row.split(' ').map(Number);
+      const entries = [{ amount, code: 'PMNT.MDOP.CHRG' }];
+      await bank.import(bank.write({ sequence, opening, entries }));
+    }
+    const shown = { closed: true, opening: 0, closing: 20, findings: [] };
+    expect(await bank.reconcile()).toMatchObject(shown);
+  });
+
   const DAYS = ['16', '17', '18', '19', '20'].map((day) => `2026-11-${day}`);
   test.each<[string, [number, string][], string, boolean]>([
     ['continuous', DAYS.map((day, index) => [index + 7, day]), 'continuous', true],

@@ -45,7 +45,9 @@ export async function checkNumber(
   const { bank_account_id, connector, livemode, currency, statement_id, opening } = document;
   const account = await bankAccounts.get(bank_account_id, session);
   if (account === null) return;
-  const before = previous && (await statements.findEnd(bank_account_id, previous, session));
+  const named = previous ? await statements.listNamesakes(document, previous, session) : [];
+  // One with a lower number may have come later, to fill a gap.
+  const [before = null] = named.toSorted((a, b) => (readNumber(b) ?? 0) - (readNumber(a) ?? 0));
   const number = readNumber(document);
   if (account.numbering === undefined) {
     if (number === undefined) return;
