@@ -936,6 +936,8 @@ describe('the numbers of statements', () => {
     const { acknowledge, late } = bank;
     const done = { reason: 'statement_missing', resource_id: bank.account._id };
     expect(await acknowledge()).toMatchObject(done);
+    const { stores } = database;
+    expect(await stores.statements.closedUntil(bank.account._id)).toBe('2026-11-17');
     expect(await bank.reconcile()).toMatchObject({ closed: true, findings: [] });
     await bank.import(late(4, 0, 0));
     expect(await bank.listReasons()).toEqual([]);
@@ -1164,6 +1166,7 @@ describe('an operator', () => {
     const fees = { entries, difference_to: 'expense.bank_fees' } as const;
     expect(await matchByHand(deps, id, fees)).toMatchObject({ status: 'matched', entries });
     expect(await bank.balance('expense.bank_fees')).toBe(10);
+    expect(await bank.proved()).toBe(TEST_DAY);
     expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1 });
     await refuses(matchByHand(deps, id, fees), 'line_not_open');
 

@@ -5,6 +5,7 @@ import { KINDS, LIFECYCLES, type ResourceStores } from '../../lifecycles';
 import type { Stores } from '../../store';
 import type { AttentionPlace, AttentionRow } from '../../store/resource';
 import type { WriteDeps } from '../access';
+import { closeDays } from '../banks/statements/reconciliation';
 import {
   acknowledgeNotRepeated,
   acknowledgeRefusal,
@@ -150,6 +151,9 @@ export async function acknowledgeOfBankAccount(
       'The money of its lines is in suspense until `statement match` says what it is.';
     throw new ServiceError('money_in_suspense', message);
   }
+  // A statement that does not exist keeps its day open no longer.
+  const account = await deps.stores.bankAccounts.get(resource_id);
+  if (account !== null) await closeDays(deps, account);
   return { resource: 'bank_account' as const, resource_id, reason };
 }
 

@@ -110,8 +110,9 @@ interface Requester {
 }
 
 /**
- * Matches an open line with entries of its amount, or books the difference. On live a charge above
- * a limit requests the approval of a second operator. A repeat is refused.
+ * Matches an open line with entries of its amount, or books the difference, and closes its day where
+ * nothing else is open. On live a charge above a limit requests the approval of a second operator. A
+ * repeat is refused.
  * @see docs/operators.md#approvals
  * @throws ServiceError `line_not_found`, `line_not_open`, `entry_not_found`, `amounts_differ`,
  * `operator_required`, `approval_decided`
@@ -126,13 +127,15 @@ export async function matchByHand(
   const distinct = [...new Set(entries)];
   const both = [limits, await readLimits(deps)];
   try {
-    return await changeLine(deps, id, act, async (line, session) => {
+    const line = await changeLine(deps, id, act, async (line, session) => {
       const charge = await matchEntries(deps, line, { entries: distinct, difference_to }, session);
       const isApproved = approval_id !== undefined;
       if (isApproved) await finishApproval(deps.stores, approval_id, 'matched', session);
       else if (line.livemode) await countCredit(deps, both, { operator }, charge, session);
       return 'statement.matched';
     });
+    await closeDays(deps, { ...line, _id: line.bank_account_id });
+    return line;
   } catch (error) {
     if (!(error instanceof LimitReached)) throw error;
     const input = omitUndefined({ entries: distinct, difference_to });

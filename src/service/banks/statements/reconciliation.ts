@@ -3,7 +3,7 @@ import { addDays, announcedBefore } from '../../../domain/banks/statement';
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
 import { formatMoney } from '../../../domain/money/money';
-import type { UnclearedEntry } from '../../../ledger/uncleared';
+import type { ClearingScope, UnclearedEntry } from '../../../ledger/uncleared';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { LineDocument } from '../../../store/statement-lines';
 import type { StatementDocument } from '../../../store/statements';
@@ -78,7 +78,7 @@ export async function reconcileAccounts(
 /** A repeat changes nothing. */
 export async function closeDays(
   { stores: { ledger, statements }, now }: ReconciliationDeps,
-  account: BankAccountDocument,
+  account: ClearingScope & Pick<BankAccountDocument, '_id'>,
 ): Promise<void> {
   const open = await statements.ofAccount(account._id, { closed_at: null });
   const missing = await listMissing({ statements }, account);
@@ -99,14 +99,14 @@ export async function closeDays(
 /** Lists what neither a statement has filled nor an operator explained. */
 async function listMissing(
   { statements }: Pick<ReconciliationDeps['stores'], 'statements'>,
-  { _id }: BankAccountDocument,
+  { _id }: Pick<BankAccountDocument, '_id'>,
 ) {
   return (await statements.listMissing(_id)).filter(({ attention }) => attention);
 }
 
 /** Selects entries whose day is after one open day, and not after another. */
 function buildDaysQuery(
-  account: BankAccountDocument,
+  account: ClearingScope,
   previous: string | undefined,
   day: string,
   limit: number,
