@@ -666,6 +666,15 @@ test('a line that names an entry of about its amount is matched within the toler
   expect(await bank.verify()).toEqual([]);
 });
 
+test('a line whose text names an entry of another amount matches no entry of its own amount', async () => {
+  const bank = await openAccount();
+  const { reference } = await bank.post(-1_000);
+  const { entry_id } = await bank.post(-990);
+  await bank.import(bank.write({ entries: [{ amount: -990, info: `Payout ${reference}` }] }));
+  expect(await bank.lines()).toMatchObject([{ status: 'open', entries: [] }]);
+  expect(await bank.uncleared()).toContain(entry_id);
+});
+
 test('lines that are open for longer than their account allows call an operator until they match', async () => {
   const bank = await openAccount();
   const entries = [

@@ -234,8 +234,8 @@ async function matchEach(
       by_file: find(payouts),
       by_text: find(listMentioned(line)),
     };
-    const { by_reference, by_bank_reference } = candidates;
-    const isNamed = by_reference.length > 0 || by_bank_reference.length > 0 || payouts.length > 0;
+    const isNamed =
+      payouts.length > 0 || Object.values(candidates).some((found) => found.length > 0);
     const by_amount = isAnonymous(line) && !isNamed ? free(await findByAmount(line)) : [];
     const match = matchLine(
       { ...line, bank_reference: nameMovement(line) },
