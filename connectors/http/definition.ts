@@ -25,17 +25,15 @@ const SECRET_LENGTH_MIN = 24;
 
 const GROUPS = ['payments', 'refunds', 'payouts', 'cancelPayout', 'disputes'] as const;
 
-/** Passes what is no URL, which another rule names. */
-function isBase(text: string): boolean {
-  if (!URL.canParse(text)) return true;
-  const { username, password, search, hash } = new URL(text);
-  return [username, password, search, hash].every((part) => part === '');
-}
-
 export const httpSettings = {
   INSTRUCTIONS_URL: z
     .url({ protocol: /^https?$/ })
-    .refine(isBase, 'must have no user name, query or fragment')
+    .refine((text) => {
+      // The rule before this one names what is no URL.
+      if (!URL.canParse(text)) return true;
+      const { username, password, search, hash } = new URL(text);
+      return [username, password, search, hash].every((part) => part === '');
+    }, 'must have no user name, query or fragment')
     .transform((url) => url.replace(/\/+$/, ''))
     .meta({
       description: 'Address before `/instructions/{activity}`; https, in the sandbox also http',

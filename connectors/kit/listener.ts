@@ -45,28 +45,8 @@ export async function startListener<S extends Settings>(
   const webhook =
     definition.webhook && (steps?.watchWebhook(definition.webhook) ?? definition.webhook);
   if (webhook === undefined && steps === undefined) return undefined;
-  const receive = createListener({ ...deps, webhook });
-  const page = steps && createPage(name, steps);
-  const server = createHttpServer((request, response) => {
-    if (page !== undefined && isForPage(request)) page(request, response);
-    else receive(request, response);
-  }, WEBHOOK_TIMEOUTS);
-  server.listen(CONNECTOR_PORT ?? 0, HOST);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://${HOST}:${port}${webhook?.path ?? ''}`,
-    close: () => closeServer(server, GRACE_MS),
-  };
-}
-
-/** Answers webhooks with 2xx only after every report in them was delivered. */
-function createListener<S extends Settings>(
-  deps: ListenerDeps<S> & { webhook: Webhook<S> | undefined },
-) {
   let running = 0;
   const answer = async (request: IncomingMessage): Promise<Answer> => {
-    const { webhook } = deps;
     if (webhook === undefined || request.url?.split('?', 1)[0] !== webhook.path) {
       return { status: 404, message: 'There is nothing here.' };
     }
@@ -79,23 +59,34 @@ function createListener<S extends Settings>(
       running -= 1;
     }
   };
-  return (request: IncomingMessage, response: ServerResponse): void => {
+  const respond = (response: ServerResponse, { status, message }: Answer): void => {
+    const headers = {
+      'Content-Type': 'application/json; charset=utf-8',
+      ...NOTHING_ALLOWED,
+      ...(status === 503 ? { 'Retry-After': String(RETRY_AFTER_SECONDS) } : {}),
+      // The rest of a refused body is not read.
+      ...([404, 405, 413].includes(status) ? { Connection: 'close' } : {}),
+    };
+    response.writeHead(status, headers).end(JSON.stringify({ message }));
+  };
+  const page = steps && createPage(name, steps);
+  const server = createHttpServer((request, response) => {
+    if (page !== undefined && isForPage(request)) return page(request, response);
     answer(request).then(
-      ({ status, message }) => {
-        const headers = {
-          'Content-Type': 'application/json; charset=utf-8',
-          ...NOTHING_ALLOWED,
-          ...(status === 503 ? { 'Retry-After': String(RETRY_AFTER_SECONDS) } : {}),
-          // The rest of a refused body is not read.
-          ...([404, 405, 413].includes(status) ? { Connection: 'close' } : {}),
-        };
-        response.writeHead(status, headers).end(JSON.stringify({ message }));
-      },
+      (result) => respond(response, result),
       () => response.destroy(),
     );
+  }, WEBHOOK_TIMEOUTS);
+  server.listen(CONNECTOR_PORT ?? 0, HOST);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${HOST}:${port}${webhook?.path ?? ''}`,
+    close: () => closeServer(server, GRACE_MS),
   };
 }
 
+/** Answers 2xx only after every report was delivered. */
 async function receive<S extends Settings>(
   { webhook, tools, deliver, log }: ListenerDeps<S> & { webhook: Webhook<S> },
   request: IncomingMessage,

@@ -181,8 +181,13 @@ function applyLine(state: ConnectorState, line: string, index: number): Connecto
 function applyNote(state: ConnectorState, note: StateNote): ConnectorState {
   const { seen, sent, acknowledged } = state;
   switch (note.note) {
-    case 'seen':
-      return { ...state, seen: findLater(seen, note) };
+    case 'seen': {
+      // Several processes may note what they have seen in another order.
+      const installation = note.installation ?? seen?.installation ?? null;
+      const epoch = seen !== null && seen.epoch > note.epoch ? seen.epoch : note.epoch;
+      const count = Math.max(note.count, seen?.count ?? note.count);
+      return { ...state, seen: { installation, epoch, count } };
+    }
     case 'leaving':
       return sent.has(note.id) ? state : { ...state, sent: withSent(sent, note.id, false) };
     case 'left':
@@ -211,16 +216,6 @@ function withSent(
 
 function omitNote<N extends StateNote>({ note: _note, ...rest }: N): Omit<N, 'note'> {
   return rest;
-}
-
-/** Several processes may note what they have seen in another order. */
-function findLater(before: Seen | null, { installation, epoch, count }: Seen): Seen {
-  if (before === null) return { installation, epoch, count };
-  return {
-    installation: installation ?? before.installation,
-    epoch: epoch > before.epoch ? epoch : before.epoch,
-    count: Math.max(count, before.count),
-  };
 }
 
 function toLines(notes: readonly StateNote[]): Buffer {

@@ -38,8 +38,14 @@ interface Schema {
  * @param schema schema with which the connector read it
  */
 export function hide(value: unknown, knowledge: Knowledge, schema?: z.ZodType): Shown {
-  return hideIn(value, knowledge, schema === undefined ? [] : [describe(schema)], 0);
+  if (schema === undefined) return hideIn(value, knowledge, [], 0);
+  const fresh = () => z.toJSONSchema(schema, { unrepresentable: 'any', io: 'output' }) as Schema;
+  const known = described.get(schema) ?? fresh();
+  described.set(schema, known);
+  return hideIn(value, knowledge, [known], 0);
 }
+
+const described = new WeakMap<z.ZodType, Schema>();
 
 /** Hides values in the path, and omits the query, which may have a secret. */
 export function hidePath(url: string | URL, knowledge: Knowledge): string {
@@ -93,16 +99,6 @@ function isPersonal(text: string, { personal }: Knowledge): boolean {
   return personal.some((word) =>
     word.length < PART_LENGTH_MIN ? own === word : own.includes(word),
   );
-}
-
-const described = new WeakMap<z.ZodType, Schema>();
-
-function describe(schema: z.ZodType): Schema {
-  const existing = described.get(schema);
-  if (existing !== undefined) return existing;
-  const fresh = z.toJSONSchema(schema, { unrepresentable: 'any', io: 'output' }) as Schema;
-  described.set(schema, fresh);
-  return fresh;
 }
 
 function flatten(schema: Schema): Schema[] {

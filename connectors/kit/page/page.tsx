@@ -97,22 +97,30 @@ function renderSteps({ connector, steps, stylesheet }: StepsPage): string {
           The last {STEPS_MAX} steps of this process in the sandbox, the newest first. Personal data
           and secrets are hidden.
         </p>
-        {steps.length === 0 ? <Empty /> : groupSteps(steps).map((group) => <Group {...group} />)}
+        {steps.length === 0 && (
+          <>
+            <h2>Nothing has happened yet</h2>
+            <p class="lead">
+              Create a payout, a payment or a refund with a sandbox key, over a method that is
+              routed to this connector. Then reload this page.
+            </p>
+          </>
+        )}
+        {groupSteps(steps).map(({ id, title, resource_id, steps: own }) => (
+          <section aria-labelledby={id}>
+            <h2 id={id}>
+              {title} {resource_id !== null && <code>{resource_id}</code>}
+            </h2>
+            <ol>
+              {own.map((step) => (
+                <StepCard {...step} />
+              ))}
+            </ol>
+          </section>
+        ))}
       </main>
     ),
   });
-}
-
-function Empty() {
-  return (
-    <>
-      <h2>Nothing has happened yet</h2>
-      <p class="lead">
-        Create a payout, a payment or a refund with a sandbox key, over a method that is routed to
-        this connector. Then reload this page.
-      </p>
-    </>
-  );
 }
 
 interface StepGroup {
@@ -134,21 +142,6 @@ function groupSteps(steps: readonly Step[]): StepGroup[] {
     groups.set(id, group);
   }
   return [...groups.values()];
-}
-
-function Group({ id, title, resource_id, steps }: StepGroup) {
-  return (
-    <section aria-labelledby={id}>
-      <h2 id={id}>
-        {title} {resource_id !== null && <code>{resource_id}</code>}
-      </h2>
-      <ol>
-        {steps.map((step) => (
-          <StepCard {...step} />
-        ))}
-      </ol>
-    </section>
-  );
 }
 
 function StepCard(step: Step) {
