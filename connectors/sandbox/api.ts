@@ -47,7 +47,14 @@ export function createBankApi(deps: BankApiDeps): Koa {
   const router = new Router();
   const serve = <I>(path: string, schema: z.ZodType<I>, run: (call: Call<I>) => Promise<object>) =>
     router.post(path, async (ctx) => {
-      const input = schema.parse(JSON.parse(await readSigned(ctx, deps)));
+      const text = await getRawBody(ctx.req, { limit: BODY_BYTES_MAX, encoding: 'utf8' });
+      const isSigned = verifySignature({
+        ...{ header: ctx.get('Service-Signature'), body: text, secret: deps.secret },
+        now: deps.now().getTime() / 1_000,
+        toleranceSeconds: SIGNED_SECONDS_MAX,
+      });
+      if (!isSigned) throw new Error('The instruction is not signed, or too old.');
+      const input = schema.parse(JSON.parse(text));
       const answer = await run({ input, assertAwaited: () => assertAwaited(ctx) });
       const { outcome } = Object(answer);
       ctx.status = outcome === 'declined' || outcome === 'refused' ? 422 : 200;
@@ -94,23 +101,6 @@ export function createBankApi(deps: BankApiDeps): Koa {
   });
   app.use(router.routes());
   return app;
-}
-
-/** @throws Error unless the connector of this process has signed the body a moment ago */
-async function readSigned(
-  ctx: Pick<Context, 'req' | 'get'>,
-  { secret, now }: Pick<BankApiDeps, 'secret' | 'now'>,
-): Promise<string> {
-  const body = await getRawBody(ctx.req, { limit: BODY_BYTES_MAX, encoding: 'utf8' });
-  const isSigned = verifySignature({
-    header: ctx.get('Service-Signature'),
-    body,
-    secret,
-    now: now().getTime() / 1_000,
-    toleranceSeconds: SIGNED_SECONDS_MAX,
-  });
-  if (!isSigned) throw new Error('The instruction is not signed, or too old.');
-  return body;
 }
 
 /** @throws Error if nobody waits for the answer, and may learn that nothing arrived */

@@ -44,13 +44,35 @@ export function createOutbox(db: Db, now: () => Date) {
         { key: { done_at: 1 }, name: 'kept', expireAfterSeconds: KEEP_S },
       ]),
     add: async <R extends BankResource>(
-      about: CallbackSubject<R> & { bank_reference: string },
+      { resource, resource_id, bank_reference }: CallbackSubject<R> & { bank_reference: string },
       planned: PlannedCallback<R>[],
       session: ClientSession,
     ): Promise<void> => {
       // The driver refuses an empty list.
       if (planned.length === 0) return;
-      await rows.insertMany(toRows(about, planned, now()), { session });
+      const at = now();
+      const ids = new Map<string, string>();
+      const added = planned.map(
+        ({ name, after_ms, becomes, repeat, autoplay, ...facts }): OutboxRow<R> => {
+          const before = repeat === true ? ids.get(name) : undefined;
+          const callback_id = before ?? `cb_${randomUUID()}`;
+          ids.set(name, callback_id);
+          const due_at = new Date(at.getTime() + after_ms);
+          // Without a condition it occurs now, even if it is reported later.
+          const occurred_at = (becomes === null ? at : due_at).toISOString();
+          return omitUndefined({
+            _id: before === undefined ? callback_id : `${callback_id}:again`,
+            resource,
+            resource_id,
+            name,
+            body: { callback_id, occurred_at, bank_reference, ...facts },
+            becomes,
+            autoplay,
+            ...newRow(due_at),
+          });
+        },
+      );
+      await rows.insertMany(added, { session });
     },
     /** Repeats a simulated callback, should the service not have received it. */
     addReport: async (report: SandboxReport, session: ClientSession): Promise<void> => {
@@ -90,32 +112,6 @@ export function createOutbox(db: Db, now: () => Date) {
         { session },
       ),
   };
-}
-
-function toRows<R extends BankResource>(
-  { resource, resource_id, bank_reference }: CallbackSubject<R> & { bank_reference: string },
-  planned: PlannedCallback<R>[],
-  now: Date,
-): OutboxRow<R>[] {
-  const ids = new Map<string, string>();
-  return planned.map(({ name, after_ms, becomes, repeat, autoplay, ...facts }) => {
-    const before = repeat === true ? ids.get(name) : undefined;
-    const callback_id = before ?? `cb_${randomUUID()}`;
-    ids.set(name, callback_id);
-    const due_at = new Date(now.getTime() + after_ms);
-    // Without a condition it occurs now, even if it is reported later.
-    const occurred_at = (becomes === null ? now : due_at).toISOString();
-    return omitUndefined({
-      _id: before === undefined ? callback_id : `${callback_id}:again`,
-      resource,
-      resource_id,
-      name,
-      body: { callback_id, occurred_at, bank_reference, ...facts },
-      becomes,
-      autoplay,
-      ...newRow(due_at),
-    });
-  });
 }
 
 function newRow(due_at: Date) {

@@ -119,11 +119,29 @@ function show(
   ctx: RouterContext,
   { stylesheet }: RouteDeps,
   { instruction, token }: OpenSession,
-  state: { fault?: string; confirm?: boolean },
+  state: Pick<SessionView, 'fault' | 'confirm'>,
 ): void {
-  allowForms(ctx, { urls: [instruction.return_url], livemode: instruction.livemode });
-  const page = sessionPage({ instruction, path: `/session/${token}`, ...state });
-  showPage(ctx, state.fault === undefined ? 200 : 422, { ...page, stylesheet });
+  const { method, amount, currency, return_url, livemode } = instruction;
+  allowForms(ctx, { urls: [return_url], livemode });
+  const path = `/session/${token}`;
+  const kind = getPageKind(method);
+  const name = isPaymentMethodId(method) ? methodRules(method).display_name : method;
+  const isFault = state.fault !== undefined;
+  const children = (
+    <>
+      <p class="shop">
+        <span class="mark">
+          <Icon name={kind} />
+        </span>
+        <span>{name}</span>
+      </p>
+      <p class="amount">{formatMoney(amount, currency)}</p>
+      {BODIES[kind]({ instruction, path, ...state })}
+      <Otherwise kind={kind} path={path} back={return_url} />
+    </>
+  );
+  const title = `${isFault ? 'Error: ' : ''}${name} · Sandbox bank`;
+  showPage(ctx, isFault ? 422 : 200, { title, stylesheet, children });
 }
 
 const APPROVED = {
@@ -198,29 +216,6 @@ const RULES: Record<PageKind, { field: string; valid: RegExp; fault: string } | 
 function inputFault(kind: PageKind, form: URLSearchParams): string | null {
   const rule = RULES[kind];
   return rule === null || rule.valid.test(form.get(rule.field) ?? '') ? null : rule.fault;
-}
-
-function sessionPage(view: SessionView): { title: string; children: ComponentChildren } {
-  const { instruction, path, fault } = view;
-  const { method, amount, currency, return_url } = instruction;
-  const kind = getPageKind(method);
-  const name = isPaymentMethodId(method) ? methodRules(method).display_name : method;
-  return {
-    title: `${fault === undefined ? '' : 'Error: '}${name} · Sandbox bank`,
-    children: (
-      <>
-        <p class="shop">
-          <span class="mark">
-            <Icon name={kind} />
-          </span>
-          <span>{name}</span>
-        </p>
-        <p class="amount">{formatMoney(amount, currency)}</p>
-        {BODIES[kind](view)}
-        <Otherwise kind={kind} path={path} back={return_url} />
-      </>
-    ),
-  };
 }
 
 const BODIES: Record<PageKind, (view: SessionView) => ComponentChildren> = {

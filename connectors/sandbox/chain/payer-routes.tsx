@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
-import type { ComponentChildren } from 'preact';
 import {
   assetRules,
   formatDecimalUnits,
@@ -80,13 +79,53 @@ async function send(
 async function show(
   ctx: RouterContext,
   { transactions, stylesheet }: RouteDeps,
-  wallet: PayerWallet,
+  { _id, token, instruction, address }: PayerWallet,
   fault?: string,
 ): Promise<void> {
-  const all = await transactions.forResource(wallet._id);
+  const all = await transactions.forResource(_id);
   const sent = all.reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
-  const path = `/chain/${wallet.token}`;
-  const children = payerPage({ wallet, path, nonce: randomUUID(), sent, fault });
+  const { asset, network, amount_due } = instruction;
+  const decimals = assetRules(asset, network)?.decimals ?? 0;
+  const due = parseUnits(amount_due);
+  const suggestion = due > sent ? due - sent : due;
+  // A secret of the form, so that a repeat pays once.
+  const nonce = randomUUID();
+  const children = (
+    <>
+      <div class="stack">
+        <h1>Play the payer</h1>
+        <p class="muted">This money does not exist. The payment’s own page shows the result.</p>
+      </div>
+      <dl>
+        <Detail name="Due">{formatUnits(amount_due, instruction)}</Detail>
+        <Detail name="To">{address}</Detail>
+        {sent > 0n && <Detail name="Sent so far">{formatUnits(sent, instruction)}</Detail>}
+      </dl>
+      <form class="stack" method="post" action={`/chain/${token}/send`}>
+        <input type="hidden" name="nonce" value={nonce} />
+        <Field
+          name="amount"
+          label={`Amount in ${asset}`}
+          hint="Less, more or twice: see what happens."
+          fault={fault}
+          value={formatDecimalUnits(suggestion, decimals)}
+          inputMode="decimal"
+          autoComplete="off"
+        />
+        <div class="field">
+          <label for="course">What becomes of it</label>
+          <select id="course" name="course">
+            {CHOICES.map(({ value, label }) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </div>
+        <button type="submit">{sent > 0n ? 'Send again' : 'Send'}</button>
+      </form>
+    </>
+  );
   const title = 'Play the payer · Sandbox chain';
   showPage(ctx, fault === undefined ? 200 : 422, { title, stylesheet, children });
 }
@@ -115,56 +154,3 @@ const CHOICES = [
   { value: 'reorged_late', label: 'The chain undoes it after it has counted' },
   { value: 'never_confirms', label: 'It is never confirmed' },
 ] as const satisfies readonly { value: Course | 'listed'; label: string }[];
-
-interface PayerPage {
-  wallet: PayerWallet;
-  path: string;
-  /** Secret of the form, so that a repeat pays once. */
-  nonce: string;
-  sent: bigint;
-  fault?: string | undefined;
-}
-
-function payerPage({ wallet, path, nonce, sent, fault }: PayerPage): ComponentChildren {
-  const { instruction, address } = wallet;
-  const { asset, network, amount_due } = instruction;
-  const decimals = assetRules(asset, network)?.decimals ?? 0;
-  const due = parseUnits(amount_due);
-  const suggestion = due > sent ? due - sent : due;
-  return (
-    <>
-      <div class="stack">
-        <h1>Play the payer</h1>
-        <p class="muted">This money does not exist. The payment’s own page shows the result.</p>
-      </div>
-      <dl>
-        <Detail name="Due">{formatUnits(amount_due, instruction)}</Detail>
-        <Detail name="To">{address}</Detail>
-        {sent > 0n && <Detail name="Sent so far">{formatUnits(sent, instruction)}</Detail>}
-      </dl>
-      <form class="stack" method="post" action={`${path}/send`}>
-        <input type="hidden" name="nonce" value={nonce} />
-        <Field
-          name="amount"
-          label={`Amount in ${asset}`}
-          hint="Less, more or twice: see what happens."
-          fault={fault}
-          value={formatDecimalUnits(suggestion, decimals)}
-          inputMode="decimal"
-          autoComplete="off"
-        />
-        <div class="field">
-          <label for="course">What becomes of it</label>
-          <select id="course" name="course">
-            {CHOICES.map(({ value, label }) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </div>
-        <button type="submit">{sent > 0n ? 'Send again' : 'Send'}</button>
-      </form>
-    </>
-  );
-}
