@@ -62,10 +62,20 @@ export const checkConnector: CheckConnector = async (deps, input) => {
   const world = await openWorld(deps, input, documents);
   try {
     const results = new Map<ContractPromise, PromiseResult>();
-    const run = async (promise: ContractPromise): Promise<void> => {
-      const result = await runPromise(promise, world);
-      deps.progress(`${result.result} ${result.id}: ${result.seen}`);
-      results.set(promise, result);
+    const run = async (each: ContractPromise): Promise<void> => {
+      const { id, promise, check } = each;
+      const end = (result: PromiseResult['result'], seen: string) => {
+        deps.progress(`${result} ${id}: ${seen}`);
+        results.set(each, { id, promise, result, seen });
+      };
+      try {
+        end('passed', await check(world));
+      } catch (error) {
+        const text = error instanceof Error ? error.message : String(error);
+        if (error instanceof NotApplicable) end('not_applicable', text);
+        else if (error instanceof Broken) end('failed', text);
+        else end('failed', `The check itself failed: ${text}`);
+      }
     };
     const withinLimit = createGate(AT_ONCE);
     const together = promises.filter(({ alone }) => alone !== true);
@@ -95,20 +105,6 @@ function selectPromises({ folders, only }: CheckInput): readonly ContractPromise
   const names = all.map(({ id }) => id).join(', ');
   const message = `--only takes names of promises, not ${unknown.join(', ')}. They are ${names}.`;
   throw new ServiceError('invalid_usage', message);
-}
-
-async function runPromise(
-  { id, promise, check }: ContractPromise,
-  world: World,
-): Promise<PromiseResult> {
-  try {
-    return { id, promise, result: 'passed', seen: await check(world) };
-  } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    const result = error instanceof NotApplicable ? 'not_applicable' : 'failed';
-    const isSeen = error instanceof NotApplicable || error instanceof Broken;
-    return { id, promise, result, seen: isSeen ? text : `The check itself failed: ${text}` };
-  }
 }
 
 /** @throws ServiceError unless the connector runs, on servers that nobody else uses */

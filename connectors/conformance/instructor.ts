@@ -58,7 +58,12 @@ export async function startInstructor(deps: InstructorDeps) {
       return { answer: data };
     } catch (error) {
       if (!(error instanceof WorkflowFailedError)) throw error;
-      const failure = describeFailure(error);
+      const parts: string[] = [];
+      for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
+        const fields = JSON.stringify(Object.values(cause));
+        parts.push(`${cause.message}\n${cause.stack ?? ''}\n${fields}`);
+      }
+      const failure = parts.join('\n');
       if (failure.includes('is not registered on this Worker')) {
         throw new NotApplicable(`The connector has no ${activity}.`);
       }
@@ -92,14 +97,6 @@ export async function startInstructor(deps: InstructorDeps) {
       await running;
     },
   };
-}
-
-function describeFailure(error: WorkflowFailedError): string {
-  const parts: string[] = [];
-  for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
-    parts.push(`${cause.message}\n${cause.stack ?? ''}\n${JSON.stringify(Object.values(cause))}`);
-  }
-  return parts.join('\n');
 }
 
 function shorten(failure: string): string {
