@@ -92,7 +92,12 @@ async function markFailed<K extends Kind, R extends Instructed<K>>(
     const finding = item.finding as Finding<K['answer']> | undefined;
     interruption = finding;
     if (finding === undefined) {
-      askInBackground(resource, item, buildQuestion(resource), isUnsent(resource.status));
+      // The loop goes on meanwhile; acts return to the inbox with the finding, one for all.
+      const { failures, inbox, status } = resource;
+      if (failures.push(item) > 1) return null;
+      void askBank<K>(resource, buildQuestion(resource), isUnsent(status)).then((found) => {
+        for (const each of failures.splice(0)) inbox.push({ ...each, finding: found });
+      });
       return null;
     }
     const fault = findFailureFault(finding, resource, noun);
@@ -117,21 +122,6 @@ async function markFailed<K extends Kind, R extends Instructed<K>>(
   }
   resource.isMarkedFailed = true;
   return undefined;
-}
-
-/** Lets the loop go on meanwhile; acts return to the inbox with the finding. */
-function askInBackground<K extends Kind>(
-  resource: Instructed<K>,
-  item: ActItem<K>,
-  question: BankQuestion<K['answer']>,
-  isUnsent: boolean,
-): void {
-  resource.failures.push(item);
-  // One question answers all.
-  if (resource.failures.length > 1) return;
-  void askBank<K>(resource, question, isUnsent).then((finding) => {
-    for (const failure of resource.failures.splice(0)) resource.inbox.push({ ...failure, finding });
-  });
 }
 
 type Interruption<Answer> = Pick<Finding<Answer>, 'answer' | 'isInterrupted' | 'instruction'>;

@@ -45,7 +45,12 @@ export async function runUntilFinal<Item extends { kind: string }>(
       const current = item;
       const outcome = await retryWhenStale(() => handle(current), { item: current });
       isDueRefused = false;
-      if (outcome === 'done' || (outcome === 'stale' && rejectAnswer(current))) continue;
+      if (outcome === 'done') continue;
+      if (outcome === 'stale') {
+        log.warn('A message was given up: the state in the database kept changing.');
+        // Fails the update that waits, so that the run can end.
+        if (refuse(current, 'temporarily_unavailable', STATE_CHANGING)) continue;
+      }
       await reportGivenUp(describeItem(current), outcome === 'stale' ? undefined : outcome.refused);
     }
     if (ended()) return;
@@ -116,16 +121,9 @@ async function retryWhenStale(
   return 'stale';
 }
 
-/**
- * Fails the waiting update, so that the run can end.
- * @returns whether one waits
- */
-function rejectAnswer(item: unknown): boolean {
-  log.warn('A message was given up: the state in the database kept changing.');
-  const message = 'The state kept changing in the database; nothing was done. Try again.';
-  return refuse(item, 'temporarily_unavailable', message);
-}
+const STATE_CHANGING = 'The state kept changing in the database; nothing was done. Try again.';
 
+/** Fails the waiting update. @returns whether one waits */
 function refuse(item: unknown, code: string, message: string): boolean {
   const { answer } = Object(item);
   if (!(answer instanceof Trigger)) return false;
