@@ -104,8 +104,11 @@ export function createRateBounds(deps: RateBoundsDeps) {
     const price = rates.rates[asset]?.[currency];
     if (price === undefined) return undefined;
     const pair = `${asset} in ${currency}`;
-    const dollars = asset === 'USDC' ? listDollarPrices(rates, currency) : [];
-    const wrongDollar = dollars.find((each) => !isNear(each, 1));
+    // USDC's own price in dollars, and that by way of ether.
+    const { USDC = {}, ETH = {} } = rates.rates;
+    const dollar = Number(ETH['USD']) / Number(ETH[currency]);
+    const dollars = asset === 'USDC' ? [Number(USDC['USD']), Number(USDC[currency]) * dollar] : [];
+    const wrongDollar = dollars.find((each) => Number.isFinite(each) && !isNear(each, 1));
     if (wrongDollar !== undefined) return `USDC costs ${wrongDollar} USD.`;
     if (readSecond !== undefined) {
       const second = (await readSecond()).rates[asset]?.[currency];
@@ -133,12 +136,4 @@ export type RateBounds = ReturnType<typeof createRateBounds>;
 
 function getChange(one: number, other: number): number {
   return (Math.max(one, other) / Math.min(one, other) - 1) * 100;
-}
-
-/** USDC's own price in dollars, and that by way of ether. */
-function listDollarPrices({ rates }: Rates, currency: string): number[] {
-  const { USDC = {}, ETH = {} } = rates;
-  const dollar = Number(ETH['USD']) / Number(ETH[currency]);
-  const prices = [Number(USDC['USD']), Number(USDC[currency]) * dollar];
-  return prices.filter((price) => Number.isFinite(price));
 }

@@ -295,22 +295,14 @@ async function simulate<D extends SimulatedResource>(
     name,
     callback: { callback_id, ...callback },
   });
-  return await waitForCallback(deps, () => find(deps, caller, id), { connector, callback_id });
-}
-
-/** Returns once the callback is applied, or cannot be; the resource may change for others meanwhile. */
-async function waitForCallback<D extends SimulatedResource>(
-  { stores }: MerchantDeps,
-  reload: () => Promise<D>,
-  { connector, callback_id }: { connector: string; callback_id: string },
-): Promise<D> {
+  // Until it is applied, or cannot be: the resource may change for others meanwhile.
   const deadline = Date.now() + SETTLE_MS;
   for (let pause = POLL_MS.first; Date.now() < deadline; pause *= POLL_MS.factor) {
-    const current = await reload();
+    const current = await find(deps, caller, id);
     if (current.applied_callbacks?.includes(callback_id)) return current;
-    const storedCallback = await stores.callbacks.get(callbackKey(connector, callback_id));
+    const storedCallback = await deps.stores.callbacks.get(callbackKey(connector, callback_id));
     if (storedCallback?.unapplied != null || storedCallback?.parked != null) break;
     await wait(Math.min(pause, POLL_MS.most));
   }
-  return await reload();
+  return await find(deps, caller, id);
 }

@@ -90,7 +90,21 @@ async function writeStatements(
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const wanted = store.statements.find({ day: wantedDays, state: 'closed' });
   for await (const statement of wanted.sort({ day: 1, _id: 1 })) {
-    files.push(await writeFile(store, statement, folder));
+    const { _id, iban, currency, day, opening, credits, debits } = statement;
+    const file = join(folder, `${day}-${_id}.xml`);
+    // Written in one step, unless it exists; the same statement has the same bytes.
+    if (!existsSync(file)) {
+      const entries = store.movements.find({ currency, statement: _id });
+      const next = `${file}.${randomUUID()}.next`;
+      const stream = createWriteStream(next, { mode: 0o600, flush: true });
+      await pipeline(writeCamt053(statement, entries.sort({ booked_at: 1, _id: 1 })), stream);
+      renameSync(next, file);
+    }
+    files.push({
+      ...{ file, statement_id: _id, account: iban, currency, day, opening },
+      closing: closingBalance(statement),
+      lines: credits.count + debits.count,
+    });
   }
   return files;
 }
@@ -176,31 +190,6 @@ function fillSome({ mongo, movements, statements }: StatementStore, _id: string)
     await statements.updateOne({ _id }, { $inc: added }, { session });
     return true;
   });
-}
-
-/** Writes in one step, unless the file exists; the same statement has the same bytes. */
-async function writeFile(
-  { movements }: StatementStore,
-  statement: StatementDocument,
-  folder: string,
-): Promise<StatementFile> {
-  const { _id, iban, currency, day, opening, credits, debits } = statement;
-  const file = join(folder, `${day}-${_id}.xml`);
-  if (!existsSync(file)) {
-    const entries = movements.find({ currency, statement: _id }).sort({ booked_at: 1, _id: 1 });
-    const next = `${file}.${randomUUID()}.next`;
-    const stream = createWriteStream(next, { mode: 0o600, flush: true });
-    await pipeline(writeCamt053(statement, entries), stream);
-    renameSync(next, file);
-  }
-  return {
-    file,
-    statement_id: _id,
-    account: iban,
-    ...{ currency, day, opening },
-    closing: closingBalance(statement),
-    lines: credits.count + debits.count,
-  };
 }
 
 function toDay(time: Date): string {
