@@ -91,17 +91,10 @@ export async function screenSource(
 ): Promise<ScreeningAnswer> {
   const rows = await deposits.find(crypto_payment_id, transaction_id);
   if (rows.length === 0) throw new Error('There is no such deposit in the book.');
-  const listed = readScreeningList(await readFile(screeningFile, 'utf8'));
-  const isListed = (source: Address) => listed.has(source.toLowerCase());
-  if (!rows.some(({ sources }) => sources.some(isListed))) return { outcome: 'passed' };
-  // The answer never names the address.
-  return { outcome: 'failed', code: 'source_listed', reason: 'A source is on the screening list.' };
-}
-
-/** Read at each call, so that a new list takes effect at once: an address per line, `#` for comments. */
-function readScreeningList(text: string): Set<string> {
+  // Read at each call, so that a new list takes effect at once: an address per line, `#` for comments.
+  const list = await readFile(screeningFile, 'utf8');
   const listed = new Set<string>();
-  for (const [row, line] of text.split(/\r?\n/).entries()) {
+  for (const [row, line] of list.split(/\r?\n/).entries()) {
     const address = line.replace(/#.*/, '').trim();
     if (address === '') continue;
     if (!isAddress(address, { strict: false })) {
@@ -109,5 +102,8 @@ function readScreeningList(text: string): Set<string> {
     }
     listed.add(address.toLowerCase());
   }
-  return listed;
+  const isListed = (source: Address) => listed.has(source.toLowerCase());
+  if (!rows.some(({ sources }) => sources.some(isListed))) return { outcome: 'passed' };
+  // The answer never names the address.
+  return { outcome: 'failed', code: 'source_listed', reason: 'A source is on the screening list.' };
 }

@@ -51,24 +51,21 @@ export function readMovements(raw: unknown, blockHash: Hash): Movement[] {
       const ancestors = depths.map((depth) => traceAddress.slice(0, depth));
       return !ancestors.some((each) => failed.has(toPath({ transactionHash, traceAddress: each })));
     })
-    .map(toMovement)
-    .filter((movement) => movement !== undefined);
+    .flatMap((trace): Movement[] => {
+      const call = Call.safeParse(trace).data;
+      if (call?.transactionHash != null) {
+        const { from, to, value } = call.action;
+        return [{ hash: call.transactionHash, from, to, value }];
+      }
+      const end = Suicide.safeParse(trace).data;
+      if (end?.transactionHash == null) return [];
+      const { address: from, refundAddress: to, balance: value } = end.action;
+      return [{ hash: end.transactionHash, from, to, value }];
+    });
 }
 
 type TracePosition = Pick<z.infer<typeof Trace>, 'transactionHash' | 'traceAddress'>;
 
 function toPath({ transactionHash, traceAddress }: TracePosition): string {
   return [transactionHash, ...traceAddress].join('/');
-}
-
-function toMovement(trace: unknown): Movement | undefined {
-  const call = Call.safeParse(trace).data;
-  if (call?.transactionHash != null) {
-    const { from, to, value } = call.action;
-    return { hash: call.transactionHash, from, to, value };
-  }
-  const end = Suicide.safeParse(trace).data;
-  if (end?.transactionHash == null) return undefined;
-  const { address: from, refundAddress: to, balance: value } = end.action;
-  return { hash: end.transactionHash, from, to, value };
 }

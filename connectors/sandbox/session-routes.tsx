@@ -137,7 +137,27 @@ function show(
       </p>
       <p class="amount">{formatMoney(amount, currency)}</p>
       {BODIES[kind]({ instruction, path, ...state })}
-      <Otherwise kind={kind} path={path} back={return_url} />
+      <section class="otherwise stack" aria-labelledby="otherwise">
+        <h2 id="otherwise">Or let it go wrong</h2>
+        <form class="stack" method="post" action={`${path}/decision`}>
+          <div class="field">
+            <label for="reason">The bank declines because</label>
+            <select id="reason" name="reason">
+              {Object.entries(DECLINE_REASONS[kind]).map(([key, text]) => (
+                <option key={key} value={key}>
+                  {text}
+                </option>
+              ))}
+            </select>
+          </div>
+          <button class="plain" type="submit" name="decision" value="decline">
+            Decline payment
+          </button>
+        </form>
+        <a class="button quiet" href={return_url}>
+          Walk away without deciding
+        </a>
+      </section>
     </>
   );
   const title = `${isFault ? 'Error: ' : ''}${name} · Sandbox bank`;
@@ -296,32 +316,6 @@ const BODIES: Record<PageKind, (view: SessionView) => ComponentChildren> = {
     </Approve>
   ),
 };
-
-function Otherwise({ kind, path, back }: { kind: PageKind; path: string; back: string }) {
-  return (
-    <section class="otherwise stack" aria-labelledby="otherwise">
-      <h2 id="otherwise">Or let it go wrong</h2>
-      <form class="stack" method="post" action={`${path}/decision`}>
-        <div class="field">
-          <label for="reason">The bank declines because</label>
-          <select id="reason" name="reason">
-            {Object.entries(DECLINE_REASONS[kind]).map(([key, text]) => (
-              <option key={key} value={key}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </div>
-        <button class="plain" type="submit" name="decision" value="decline">
-          Decline payment
-        </button>
-      </form>
-      <a class="button quiet" href={back}>
-        Walk away without deciding
-      </a>
-    </section>
-  );
-}
 
 function cashReference(paymentId: string): string {
   const digits = String(Number.parseInt(paymentId.replaceAll('-', '').slice(-12), 16) || 0);
