@@ -11,7 +11,7 @@ import type {
   Kind,
   NotFound,
 } from './instructed-rules';
-import { getReference, instruct, stopInstructing } from './instruction';
+import { encodeReference, getReference, instruct, stopInstructing } from './instruction';
 import type { Act, ActItem, Refusal } from './lifecycle';
 import { describeRest, findNamed, resolveMovement } from './movement';
 import { type AuditedAct, buildAudit } from './operator-acts';
@@ -168,7 +168,7 @@ async function askBank<K extends Kind>(
     const mayArrive = answer.outcome === 'not_found' && Date.now() < resource.arrivesBy;
     return { ...about, outcome: mayArrive ? 'may_arrive' : 'not_executed' };
   }
-  resource.bankReference = getReference(answer) ?? resource.bankReference;
+  resource.bankReference = getReference(encodeReference(answer)) || resource.bankReference;
   return { ...about, outcome: 'held', answer };
 }
 

@@ -268,6 +268,29 @@ test('mark_failed is refused while the bank is away, and the instruction goes on
   });
 });
 
+test('the reference that a bank answers to mark_failed is stored as an identifier', () => {
+  const { opened, release } = gate();
+  let questions = 0;
+  const lookUpPayout = async () => {
+    questions += 1;
+    if (questions === 1) await opened;
+    return { ...SENT, bank_reference: 'A&B 50%' };
+  };
+  const bank = queueingBank({ sendPayout: loseConnection, lookUpPayout });
+  return withUnsentPayout(bank, async (payout) => {
+    await eventually('a look-up', async () => questions === 1);
+    const refused = await refusalOf(markFailed(payout));
+    release();
+    expect(refused).toMatchObject({ code: 'held_by_bank' });
+    const bank_reference = 'A%26B 50%25';
+    expect(await payout.stored()).toMatchObject({ status: 'sent', bank_reference });
+    const movements = await setting.stores.movements.forResource(payout.id);
+    expect(movements).toMatchObject([{ bank_reference }]);
+    await payout.endBy('completed');
+    expect(await payout.money()).toEqual(MONEY.captured);
+  });
+});
+
 test('mark_failed is refused after a restart while the earlier instruction may still arrive', () => {
   const { opened, release } = gate();
   const sendPayout = () => opened.then(() => QUEUED);
