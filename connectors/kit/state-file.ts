@@ -228,7 +228,9 @@ async function append(path: string, notes: readonly StateNote[], lockMs: number)
   for (;;) {
     const file = await open(path, 'a', MODE);
     try {
-      await file.write(bytes);
+      const { bytesWritten } = await file.write(bytes);
+      // As on a disk that is full: the next write removes what is cut off.
+      if (bytesWritten < bytes.length) throw new Error('The state file could not be written.');
       await file.sync();
       // Who replaces the file may have read it before; who begins later reads what is written here.
       await untilUnlocked(path, lockMs);

@@ -44,6 +44,23 @@ describe('the state file', () => {
     expect(await openStateFile(getPath()).read()).toBeNull();
   });
 
+  test('has not written what a full disk cuts off', async () => {
+    const file = openStateFile(getPath());
+    await file.write(seen(1));
+    const handle = await files.open(getPath());
+    await handle.close();
+    const write = jest.spyOn(Object.getPrototypeOf(handle), 'write');
+    write.mockImplementationOnce(async () => {
+      fs.appendFileSync(getPath(), '{"note":"left"');
+      return { bytesWritten: 14 };
+    });
+    await expect(file.write({ note: 'left', id: 'a' })).rejects.toThrow('could not be written');
+    write.mockRestore();
+    await file.write(seen(2));
+    const { seen: last, sent, damaged } = (await openStateFile(getPath()).read()) ?? {};
+    expect([last?.count, sent?.size, damaged]).toEqual([2, 0, null]);
+  });
+
   test('names a line that it cannot read', async () => {
     const file = openStateFile(getPath());
     await file.write(seen(1));
