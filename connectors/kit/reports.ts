@@ -68,7 +68,9 @@ export function createReportDelivery({ db, deliver, meter, log, now }: ReportDep
   const putReport = async (report: Report, why: string, retry_at: Date | null): Promise<void> => {
     const { resource, resource_id, name, callback } = report;
     const about = { [`${resource}_id`]: resource_id, callback_id: callback.callback_id };
-    await put({ _id: `${callback.callback_id}:${name}`, report, why, retry_at }, about);
+    // With its resource: a bank may give several facts one ID, and each is a row.
+    const _id = `${callback.callback_id}:${name}:${resource_id}`;
+    await put({ _id, report, why, retry_at }, about);
   };
   /** @returns why it was set aside, for good or until `retry_at` */
   const deliverOne = async (report: Report, parked: Report[] = []) => {

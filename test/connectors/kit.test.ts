@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { CallbackConflict } from '../../connectors/contract/callbacks';
 import type { SettlementInstruction } from '../../connectors/contract/crypto';
 import type { Report } from '../../connectors/kit';
 import { createKitActivities } from '../../connectors/kit/activities';
@@ -272,6 +273,18 @@ describe('the delivery of reports', () => {
       expect(await database.db.collection('reports_set_aside').countDocuments()).toBe(0);
     },
   );
+
+  test('sets each fact aside of a bank that gives them one ID', async () => {
+    const ids = [randomUUID(), randomUUID()];
+    const { deliver } = connectProduct(() => Promise.reject(new CallbackConflict('used before')));
+    const callback = { callback_id: 'sent-1', occurred_at: '2026-11-26T10:00:00Z' };
+    const reports = ids.map((id): Report => ({ ...buildReport(id, 'sent'), callback }));
+    for (const each of [reports, reports]) await deliver(each);
+    const rows = database.db.collection('reports_set_aside');
+    const stored = await rows.find().toArray();
+    expect(stored.map(({ report }) => report.resource_id).sort()).toEqual(ids.toSorted());
+    await rows.deleteMany({});
+  });
 
   test('says which were not applied, and begins no more reports after one has failed', async () => {
     const reports = Array.from({ length: 30 }, () => buildReport(randomUUID(), 'sent'));

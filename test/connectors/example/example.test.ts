@@ -207,7 +207,7 @@ describe('the example connector', () => {
     const other = { ...sent, transfer: { ...sent.transfer, state: 'arrived' } };
     expect((await postWebhook(world.url, JSON.stringify(other), SECRET)).status).toBe(200);
     expect(await world.db.collection('reports_set_aside').findOne({})).toMatchObject({
-      ...{ _id: `${sent.id}:completed`, why: 'callback_id of another fact' },
+      ...{ _id: `${sent.id}:completed:${id}`, why: 'callback_id of another fact' },
       report: { resource_id: id, name: 'completed' },
     });
     const metrics = await world.own.registry.metrics();
