@@ -206,7 +206,8 @@ async function compare(
     const amount = formatUnits(excess, { asset, network: NETWORK });
     return {
       name: 'unexplained_balance' as const,
-      subject: `${_id}:${asset}`,
+      // What has come since the first comparison is another finding.
+      subject: `${_id}:${asset}:${excess}`,
       crypto_payment_id: _id,
       text: `The address ${address} has ${amount} that no known deposit explains.`,
     };

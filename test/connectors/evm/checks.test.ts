@@ -368,11 +368,16 @@ test('an unexplained balance is found when the payment expires and six hours lat
     findings: expect.arrayContaining([expect.objectContaining({ crypto_payment_id: plain.id })]),
   });
   await world.chain.forward(late.address, 2n * ETHER);
+  await world.chain.forward(plain.address, ETHER);
   await world.makeBlocks(2);
   expect(await findings(late.id)).toEqual([]);
   await client.increaseTime({ seconds: 6 * 3_600 });
   await world.makeBlocks(2);
   expect(await findings(late.id)).toMatchObject([{ name: 'unexplained_balance' }]);
+  expect((await findings(plain.id)).map(({ text }) => text)).toEqual([
+    expect.stringContaining(' 1 ETH '),
+    expect.stringContaining(' 2 ETH '),
+  ]);
   expect(await findings(clean.id)).toEqual([]);
   await world.chain.forward(clean.address, ETHER);
   await client.increaseTime({ seconds: 24 * 3_600 });
