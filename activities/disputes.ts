@@ -169,8 +169,17 @@ export function createDisputeActivities(deps: RecordDeps) {
     recordDisputeMove: record.transition,
     /** @throws ApplicationFailure not retryable, `evidence_not_supported` */
     recordDisputeAttention: async (input: RecordAttention<DisputeAttention>) => {
-      if (input.audit?.what === 'accept') await requireAcceptance(deps, input.resource_id);
-      return await record.setAttention(input);
+      const isAccepted = input.audit?.what === 'accept' && !deps.isRebuild;
+      const dispute = isAccepted ? await stores.disputes.get(input.resource_id) : null;
+      const report = dispute && (await stores.capabilities.get(dispute.connector));
+      if (!report || report.functions.includes('acceptDispute')) {
+        return await record.setAttention(input);
+      }
+      // It would never arrive.
+      throw ApplicationFailure.nonRetryable(
+        'The bank takes no answers to disputes over this service: accept it at the bank.',
+        'evidence_not_supported',
+      );
     },
     loadDispute: record.load,
   };
@@ -183,17 +192,6 @@ const NO_EVENTS = {
   lost: undefined,
   accepted: undefined,
 } as const;
-
-/** Refuses an operator's acceptance that would never arrive. */
-async function requireAcceptance({ stores, isRebuild }: RecordDeps, dispute_id: string) {
-  const dispute = isRebuild ? null : await stores.disputes.get(dispute_id);
-  const report = dispute && (await stores.capabilities.get(dispute.connector));
-  if (!report || report.functions.includes('acceptDispute')) return;
-  throw ApplicationFailure.nonRetryable(
-    'The bank takes no answers to disputes over this service: accept it at the bank.',
-    'evidence_not_supported',
-  );
-}
 
 function eventData({ _id, payment_id }: Pick<DisputeDocument, '_id' | 'payment_id'>) {
   return { dispute_id: _id, payment_id };
@@ -484,7 +482,14 @@ async function recordReport(
       if (act === undefined) {
         await stores.disputes.noteApplied(dispute_id, callback_id, session);
         await stores.payments.noteApplied(payment_id, callback_id, session);
-      } else await auditWon(deps, dispute, { act, id: callback_id, at: acted_at }, session);
+      } else {
+        const { _id: resource_id, account_id, livemode, status: before, audit } = dispute;
+        const acted = { act, id: callback_id, at: acted_at, before, after: 'won' };
+        const subject = { resource: 'dispute', resource_id, account_id, livemode } as const;
+        await auditAct(deps, subject, acted, session);
+        const entries = [...audit, buildAuditEntry(acted)];
+        await stores.disputes.change(resource_id, { audit: entries, attention: null }, session);
+      }
       if (moved > 0) events = await writeEvent(deps, dispute, to, at, session);
       return {
         answer: toAnswer(decision, { ...dispute, ...counted }, report, isFeeRefused),
@@ -512,18 +517,6 @@ async function writeEvent(
   const events = buildEvents(about, subscribers);
   await insertEvents(stores, events, session);
   return events;
-}
-
-async function auditWon(
-  deps: RecordDeps,
-  { _id: resource_id, account_id, livemode, status, audit }: DisputeDocument,
-  about: { act: Act; id: string; at: string },
-  session: ClientSession,
-): Promise<void> {
-  const change = { ...about, before: status, after: 'won' };
-  await auditAct(deps, { resource: 'dispute', resource_id, account_id, livemode }, change, session);
-  const entries = [...audit, buildAuditEntry(change)];
-  await deps.stores.disputes.change(resource_id, { audit: entries, attention: null }, session);
 }
 
 function recordStep(deps: RecordDeps, input: RecordStep): Promise<WriteAnswer<DisputeDocument>> {

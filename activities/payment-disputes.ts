@@ -81,12 +81,18 @@ async function forwardReport(deps: RecordDeps, input: Forwarding): Promise<Forwa
   if (own === undefined) return { outcome: 'refused', why: UNKNOWN };
   const id = disputeId(payment_id, own);
   const payload = signature === undefined ? callback : { ...callback, mac: signature };
-  if (await signalRunning(deps, id, name, payload)) return { outcome: 'forwarded' };
+  const { workflowId, workflowType } = LIFECYCLES.dispute;
+  try {
+    await temporal.workflow.getHandle(workflowId(id)).signal(name, payload);
+    return { outcome: 'forwarded' };
+  } catch (error) {
+    // It does not run.
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
   const dispute = await stores.disputes.get(id);
   if (dispute?.kind === 'clawed_back') return { outcome: 'refused', why: OF_OPERATOR };
   if (dispute === null && !isOpening) return { outcome: 'refused', why: UNKNOWN };
   const queue = getLifecycleQueue();
-  const { workflowType } = LIFECYCLES.dispute;
   const signal = { signal: name, signalArgs: [payload] };
   if (dispute !== null) {
     await assertNotBehind(deps, 'dispute', dispute);
@@ -155,21 +161,6 @@ function findUnnamed(
   });
   const known = another === undefined ? only?.name : undefined;
   return known ?? (isTaking ? callback_id : undefined);
-}
-
-async function signalRunning(
-  { temporal }: RecordDeps,
-  id: string,
-  name: string,
-  payload: object,
-): Promise<boolean> {
-  try {
-    await temporal.workflow.getHandle(LIFECYCLES.dispute.workflowId(id)).signal(name, payload);
-    return true;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
 }
 
 /** Queue of this very worker, without its environment. */
@@ -257,7 +248,7 @@ type ChargebackAnswer =
 type ChargebackResult = WriteAnswer<PaymentDocument, ChargebackAnswer>;
 
 function postChargeback(deps: RecordDeps, input: Chargeback): Promise<ChargebackResult> {
-  const { id: act_id, attention, operation_id } = input;
+  const { id: act_id, at, attention, operation_id } = input;
   const name = operation_id ?? act_id;
   return bookInBook(
     deps,
@@ -282,34 +273,23 @@ function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Chargeback
       if (input.amount === null && taken > 0)
         return keep({ outcome: 'amount_needed', taken, left });
       if (amount > left) return keep({ outcome: 'amount_too_large', settled, left });
-      const { at } = input;
       const about = { _id: disputeId(payment._id, name), name, kind: 'clawed_back' } as const;
       const named = { ...about, request_id: payment.request_id, bank_reference: null };
       // An operator knows of it, and no report comes: it is over.
       const over = { status: 'lost', closed_at: at } as const;
       const fresh = { ...newDispute(payment, named, at), ...over };
-      const report = {
-        name: 'dispute_opened',
-        callback_id: act_id,
-        occurred_at: input.at,
-      } as const;
-      const booked = { at: input.at, report, clashes, isAct: true };
+      const report = { name: 'dispute_opened', callback_id: act_id, occurred_at: at } as const;
+      const booked = { at, report, clashes, isAct: true };
       const isFirst = disputes.every(({ kind }) => kind !== 'clawed_back');
       const step = isFirst ? {} : { step: name };
       const transfer = { direction: 'out', amount, fee: 0, ...step } as const;
       const money = await postTransfer(deps, payment, fresh, transfer, booked, session);
       await deps.stores.disputes.insert({ ...fresh, ...money }, session);
-      await deps.stores.payments.countDisputed(payment._id, { amount, at: input.at }, session);
+      await deps.stores.payments.countDisputed(payment._id, { amount, at }, session);
       const entry = await auditDispute(deps, payment, input, 'clawed back', session);
-      const ended = { at: input.at, isWon: false };
-      await deps.stores.payments.endDisputeReport(
-        payment._id,
-        { entry, attention },
-        ended,
-        session,
-      );
-      const [posted = { held: 0, owed: 0 }] = money.transfers;
-      const { held, owed } = posted;
+      const act = { entry, attention };
+      await deps.stores.payments.endDisputeReport(payment._id, act, { at, isWon: false }, session);
+      const [{ held, owed } = { held: 0, owed: 0 }] = money.transfers;
       return { answer: { outcome: 'posted', held, owed }, isNew: true };
     },
   );

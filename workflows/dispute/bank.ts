@@ -92,11 +92,15 @@ export async function applyAnswer(
     else endWaits(dispute);
     return;
   }
-  if (answer.outcome === 'refused') {
-    if (isCurrent) await applyRefusal(dispute, answer.to, answer.message);
-    return;
-  }
   const at = timestamp(dispute);
+  if (answer.outcome === 'refused') {
+    if (!isCurrent) return;
+    const step = { kind: 'refused', answer: answer.to } as const;
+    await record.book(dispute, 'recordDisputeStep', { dispute_id: dispute.id, at, step });
+    dispute.answering = null;
+    await record.setAttention(dispute, 'answer_refused');
+    return endWaits(dispute, `The bank refused it: ${answer.message}`);
+  }
   const isEvidence = answer.to === 'evidence';
   if (isEvidence && dispute.isSubmitted) return;
   const reached = isEvidence ? 'under_review' : 'accepted';
@@ -115,24 +119,9 @@ export async function applyAnswer(
   }
 }
 
-/** Answers callers who wait for a bank that has decided before. */
-export function endWaits(dispute: Dispute): void {
+/** @param why by default, the bank has decided before it answered */
+export function endWaits(dispute: Dispute, why = `The dispute is ${dispute.status}.`): void {
   for (const waiting of dispute.waiting.splice(0)) {
-    rejectUpdate(waiting, 'dispute_closed', `The dispute is ${dispute.status}.`);
-  }
-}
-
-async function applyRefusal(
-  dispute: Dispute,
-  answer: DisputeAnswer,
-  message: string,
-): Promise<void> {
-  const at = timestamp(dispute);
-  const step = { dispute_id: dispute.id, at, step: { kind: 'refused', answer } } as const;
-  await record.book(dispute, 'recordDisputeStep', step);
-  dispute.answering = null;
-  await record.setAttention(dispute, 'answer_refused');
-  for (const waiting of dispute.waiting.splice(0)) {
-    rejectUpdate(waiting, 'dispute_closed', `The bank refused it: ${message}`);
+    rejectUpdate(waiting, 'dispute_closed', why);
   }
 }

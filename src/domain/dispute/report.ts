@@ -278,7 +278,13 @@ function decideClosing(dispute: DisputeFacts, report: DisputeReport): DisputeDec
   const { status, transfers } = dispute;
   const to = report.name === 'dispute_won' ? 'won' : 'lost';
   const taken = sumTaken(transfers);
-  if (status === to) return decideRepeat(dispute, report);
+  if (status === to) {
+    const back = transfers.findLast(({ direction }) => direction === 'in') ?? { amount: 0, fee: 0 };
+    const known = to === 'won' ? back : taken;
+    const { amount = known.amount, fee = known.fee } = report;
+    const isSame = amount === known.amount && fee === known.fee;
+    return isSame ? REPEATED : refused(`the dispute is ${status} already`);
+  }
   // A lost dispute may be won later, by arbitration: the bank gives the money back.
   if (isDisputeClosed(status) && to !== 'won' && status !== 'accepted') {
     return refused(`the dispute is ${status} already`);
@@ -299,16 +305,6 @@ function decideClosing(dispute: DisputeFacts, report: DisputeReport): DisputeDec
 
 function close(dispute: DisputeFacts, report: DisputeReport) {
   return { ...readFacts(dispute, report), reported_at: report.occurred_at };
-}
-
-/** Compares a closing with that of before. */
-function decideRepeat({ status, transfers }: DisputeFacts, report: DisputeReport): DisputeDecision {
-  const taken = sumTaken(transfers);
-  const back = transfers.findLast(({ direction }) => direction === 'in');
-  const known = status === 'won' ? { amount: back?.amount ?? 0, fee: back?.fee ?? 0 } : taken;
-  const isSame =
-    (report.amount ?? known.amount) === known.amount && (report.fee ?? known.fee) === known.fee;
-  return isSame ? REPEATED : refused(`the dispute is ${status} already`);
 }
 
 /** Finds what the report says for the first time, or otherwise. */
