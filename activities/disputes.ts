@@ -79,6 +79,8 @@ export type ReportAnswer =
       evidence_due_at: string | null;
       /** Version that a lost task has reached. */
       reached?: number;
+      /** Without a reason, which the report may have ended. */
+      attention?: null;
       isFeeRefused?: true;
       /** Bearer of the fee that it charged. */
       fee_bearer?: FeeBearer;
@@ -341,14 +343,16 @@ function toAnswer(
 
 /** Answers a repeat, too, what was posted of a report: a rebuild reads it there. */
 function toPosted(
-  { status, transition, evidence_due_at, transfers }: DisputeDocument,
+  { status, transition, evidence_due_at, transfers, attention }: DisputeDocument,
   { callback_id }: BookedReport,
   isFeeRefused: boolean,
 ): Extract<ReportAnswer, { outcome: 'posted' }> {
   const { fee = 0, fee_bearer = 'merchant' } = transfers.find(({ by }) => by === callback_id) ?? {};
   const borne: { fee_bearer?: FeeBearer } = fee === 0 ? {} : { fee_bearer };
   const refused = isFeeRefused ? { isFeeRefused } : {};
-  return { outcome: 'posted', status, transition, evidence_due_at, ...borne, ...refused };
+  const reason = attention === null ? { attention } : {};
+  const state = { status, transition, evidence_due_at };
+  return { outcome: 'posted', ...state, ...reason, ...borne, ...refused };
 }
 
 interface Booked {
@@ -472,9 +476,11 @@ async function recordReport(
       const booked = { at, report, clashes, isAct: act !== undefined };
       const change = await applyDecision(deps, payment, dispute, decision, booked, session);
       const moved = decision.kind === 'applied' ? 1 : 0;
-      const counted = { ...change, transition: dispute.transition + moved };
-      await stores.disputes.change(dispute_id, counted, session);
       const { amount = dispute.amount, status: to = dispute.status } = change;
+      const isOver = moved > 0 && endsReason(dispute.attention, to);
+      const reason = isOver ? { attention: null } : {};
+      const counted = { ...change, ...reason, transition: dispute.transition + moved };
+      await stores.disputes.change(dispute_id, counted, session);
       const open = !isDisputeClosed(dispute.status) && isDisputeClosed(to) ? -1 : 0;
       const sums = { amount: amount - dispute.amount, open, at };
       await stores.payments.countDisputed(payment_id, sums, session);
@@ -499,6 +505,12 @@ async function recordReport(
   );
   await startDeliveries(deps, events);
   return answer;
+}
+
+/** @see docs/operators.md#attention-reasons */
+function endsReason(reason: DisputeAttention | null, to: DisputeStatus): boolean {
+  if (reason === 'answer_overdue') return isDisputeClosed(to);
+  return reason === 'sender_not_known' || reason === 'record_behind';
 }
 
 async function writeEvent(

@@ -216,9 +216,11 @@ export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
   }
 
   /** Applies what a booking says of the state, which it may have changed in its transaction. */
-  applyBooked(resource: R, { status, transition, reached = 0 }: StateChange<K>): void {
+  applyBooked(
+    resource: R,
+    { status, transition, reached = 0, attention = resource.attention }: StateChange<K>,
+  ): void {
     const version = Math.max(resource.version, reached);
-    const { attention } = resource;
     if (status !== undefined && transition !== undefined && transition !== resource.transition) {
       enterState(resource, { status, transition, version, attention });
     }
@@ -458,6 +460,8 @@ interface StateChange<K extends RecordKind> {
   transition?: number;
   /** Version that a lost task has reached. */
   reached?: number;
+  /** Absent: as before. */
+  attention?: K['attention'] | null;
 }
 
 function enterState<K extends RecordKind>(resource: Recorded<K>, state: StoredState<K>): void {

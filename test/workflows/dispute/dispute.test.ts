@@ -157,13 +157,20 @@ test('an operator cannot accept it at a bank that takes no answers', () =>
 test('while the bank is away, only the first caller waits, and the end answers it', () => {
   const away = () => Promise.reject(new Error('The bank is away.'));
   const bank = { submitEvidence: away, lookUpEvidence: away };
-  return withDispute(bank, async ({ respond, stored, act, reportOf }) => {
+  return withDispute(bank, async ({ respond, stored, act, reportOf, becomes, shows }) => {
     const first = refusalOf(respond('evidence'));
     await eventually('the attempt', async () => (await stored()).answering === 'evidence');
     for (let times = 0; times < 10; times += 1) await respond('evidence');
     await act('snooze', { ...ACT, hours: 1 });
+    await setting.env.sleep(DAY_MS / 12);
+    await becomes({ attention: 'answer_overdue' });
+    await reportOf('dispute_updated', { dispute_status: 'under_review' });
+    await becomes({ status: 'under_review', attention: 'answer_overdue' });
     await reportOf('dispute_lost');
     expect(await first).toMatchObject({ code: 'dispute_closed' });
+    // The bank has decided, and nothing is overdue any more.
+    await becomes({ status: 'lost', attention: null });
+    expect(await shows('**lost**')).not.toContain('answer_overdue');
   });
 });
 
