@@ -136,10 +136,11 @@ export function createDisputeActivities(deps: RecordDeps) {
     getEvent: getDisputeEvent,
     eventData,
     buildChange: (transition) => {
-      const { at, to, change } = transition;
+      const { from, at, to, change } = transition;
+      const isClosing = !isDisputeClosed(from.status) && to.some(isDisputeClosed);
       return {
         ...buildCommonChange(transition),
-        ...(to.some(isDisputeClosed) ? { closed_at: at } : {}),
+        ...(isClosing ? { closed_at: at } : {}),
         ...change,
       };
     },

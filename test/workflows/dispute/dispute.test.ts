@@ -174,6 +174,28 @@ test('while the bank is away, only the first caller waits, and the end answers i
   });
 });
 
+test('an answer that comes after the end leaves the time of the end', () => {
+  let answer = () => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const submitEvidence = () => answered.then(() => ({ outcome: 'accepted' as const }));
+  return withDispute(
+    { submitEvidence },
+    async ({ respond, reportOf, becomes, answers, stored }) => {
+      const waiting = refusalOf(respond('evidence'));
+      await eventually('the attempt', async () => answers().length > 0);
+      await reportOf('dispute_lost');
+      const { closed_at } = await becomes({ status: 'lost' });
+      await waiting;
+      answer();
+      await eventually('the answer', async () => (await stored()).answering === null);
+      expect(await stored()).toMatchObject({ status: 'lost', closed_at });
+      expect((await stored()).evidence_submitted_at).not.toBeNull();
+    },
+  );
+});
+
 test('evidence that nobody has sent is erased when the bank decides', () =>
   withDispute({}, async ({ id, reportOf, becomes, stored }) => {
     await storeEvidence(id);
