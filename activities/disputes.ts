@@ -310,14 +310,17 @@ function toDisputed(payment: PaymentDocument, { rebuilding }: { rebuilding?: tru
   return rebuilding ? { ...payment, refunded: 0 } : payment;
 }
 
-/** Leaves out a fee above what the connector has declared. @returns the same report within it */
+/**
+ * Leaves out a fee above what the connector has declared. An operator gives back no more than was
+ * charged. @returns the same report within it
+ */
 async function limitFee(
   { stores }: RecordDeps,
   connector: string,
-  { report, rebuilding }: Pick<OpenDispute, 'report' | 'rebuilding'>,
+  { report, audit, rebuilding }: Pick<BookDispute, 'report' | 'audit' | 'rebuilding'>,
 ): Promise<BookedReport> {
   const { fee = 0 } = report;
-  if (fee === 0 || rebuilding) return report;
+  if (fee === 0 || audit !== undefined || rebuilding) return report;
   const { dispute_fee_max } = (await stores.capabilities.get(connector)) ?? {};
   if (dispute_fee_max == null || fee <= dispute_fee_max) return report;
   return { ...report, fee: 0 };

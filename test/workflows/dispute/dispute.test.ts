@@ -365,7 +365,15 @@ test('a fee above the maximum of the connector is not posted, and an operator se
       return rows.find(({ name, attention }) => name === 'D2' && attention !== null);
     });
     expect(second).toMatchObject({ amount: 100, fee: 0, attention: 'dispute_differs' });
-    await act('dispute_won');
-    await becomes({ status: 'won' });
+    for (const [fee, charged] of [
+      [15, 15],
+      [7, 22],
+    ] as const) {
+      await reportOf('dispute_withdrawn', { fee, bank_reference: `W${fee}` });
+      await becomes({ fee: charged });
+    }
+    // An operator gives both fees back, which together are above the maximum of one.
+    await act('dispute_won', { ...ACT, fee: 22 });
+    await becomes({ status: 'won', fee: 0 });
     await reportOf('dispute_lost');
   }));
