@@ -307,7 +307,7 @@ export function newDispute(
 
 /** Lets fit what was posted once, whatever was refunded since. */
 function toDisputed(payment: PaymentDocument, { rebuilding }: { rebuilding?: true }) {
-  return rebuilding ? { ...payment, refunded: 0 } : payment;
+  return rebuilding ? { ...payment, refunded: 0, refunded_over: 0 } : payment;
 }
 
 /**

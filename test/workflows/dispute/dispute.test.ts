@@ -253,7 +253,7 @@ test('a first report whose answer got lost is refused again, or leaves its fee o
     await reportServed(payment, { dispute_fee_max: 15 });
     const { id: payment_id, account_id, input } = payment;
     const { openDispute } = createDisputeActivities(buildDeps());
-    const open = (name: string, money: { amount: number; fee?: number }) => {
+    const open = (name: string, money: { amount: number; fee?: number }, more: object = {}) => {
       const at = new Date().toISOString();
       const report = { callback_id: name, occurred_at: at, ...money };
       return openDispute({
@@ -261,6 +261,7 @@ test('a first report whose answer got lost is refused again, or leaves its fee o
         ...{ account_id, livemode: false, currency: 'EUR', method: 'ideal' },
         ...{ connector: input.connector, amount: money.amount, created_at: at },
         report: { name: 'dispute_opened', ...report },
+        ...more,
       });
     };
     const refused = { outcome: 'refused', why: expect.stringContaining('1050 is left') };
@@ -271,6 +272,13 @@ test('a first report whose answer got lost is refused again, or leaves its fee o
     for (const _time of ['once', 'again']) {
       expect(await open('dear', { amount: 400, fee: 16 })).toMatchObject(posted);
     }
+    // A rebuild posts it whatever the bank has refunded since.
+    const { mongo, database } = setting;
+    const payments = mongo.db(database).collection<{ _id: string }>('payments');
+    await payments.updateOne({ _id: payment_id }, { $set: { refunded_over: 1 } });
+    const rebuilt = await open('rebuilt', { amount: 650 }, { rebuilding: true });
+    expect(rebuilt).toMatchObject({ answer: { outcome: 'posted' } });
+    await payments.updateOne({ _id: payment_id }, { $unset: { refunded_over: '' } });
   }));
 
 test('the team gets a mail 72 hours before the deadline, and after it evidence is refused', () =>
