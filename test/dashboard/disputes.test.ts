@@ -128,6 +128,19 @@ test('a bank that asks again after the evidence is not answered here', async () 
   expect(html).not.toContain('Send evidence');
 });
 
+test('a dispute that was decided before the answer arrived says what the bank decided', async () => {
+  const { payment, dispute, path } = await openDispute();
+  const rows = service.collection<DisputeDocument>('disputes');
+  await rows.updateOne({ _id: dispute.id }, { $set: { answering: 'evidence' } });
+  expect((await page(path)).text).toContain('Your answer is being sent');
+  await merchant.account.post(`/v1/sandbox/payments/${payment.id}/simulate`, {
+    event: 'dispute_lost',
+  });
+  const { text } = await page(path);
+  expect(text).toContain('The bank decided for the customer');
+  expect(text).not.toContain('being sent');
+});
+
 test('a bank that has refused the evidence is answered without us', async () => {
   const { dispute, path } = await openDispute();
   const rows = service.collection<DisputeDocument>('disputes');

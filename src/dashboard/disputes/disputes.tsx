@@ -261,7 +261,8 @@ function StandNote({ dispute, takes }: StandProps) {
   const { status, evidence_due_at, evidence_submitted_at, answering = null } = dispute;
   const { answers_refused = [] } = dispute;
   const isRefused = answers_refused.includes('evidence');
-  if (answering !== null) {
+  // The bank may decide before it has the answer.
+  if (answering !== null && !isDisputeClosed(status)) {
     return <Note tone="note">Your answer is being sent to the bank.</Note>;
   }
   if (status !== 'needs_response') {
