@@ -483,6 +483,24 @@ describe('event redeliver --account', () => {
     expect(await setting.json(before)).toMatchObject({ found: 0 });
   });
 
+  test('says what it leaves out, since its endpoint was disabled meanwhile', async () => {
+    const account_id = await openMerchant();
+    const events: EventDocument[] = [];
+    while (events.length < 20) events.push(await buildEvent(EXHAUSTED, account_id));
+    const sending = setting.cli(redeliver(account_id));
+    await eventually('a run', async () => {
+      const states = await Promise.all(events.map(readState));
+      return states.some((state) => state?.run === 1);
+    });
+    const { endpoints } = service.stores;
+    const endpoint = await endpoints.get(account_id, false);
+    if (endpoint === null) throw new Error('There is no endpoint.');
+    await endpoints.update(endpoint, { disabled_reason: 'merchant' }, SINCE);
+    expect((await sending).stdout).toMatch(
+      /^Sent again: \d+[.] Left out: \d+ [(].*disabled or deleted meanwhile[)][.]\n$/,
+    );
+  });
+
   test('sends at a limited rate, across pages, and says where to go on after a failure', async () => {
     const { account_id, events } = await buildEvents();
     const filter = {

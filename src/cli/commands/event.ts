@@ -93,8 +93,8 @@ async function redeliverMany(
       if (done % PROGRESS_EVERY === 0) context.progress(`${done} of ${counts.found}`);
     }),
   );
-  const note = skipped === 0 ? '' : ` Sent at the same moment by another redelivery: ${skipped}.`;
-  const text = `Sent again: ${sent}.${note}`;
+  const why = 'another redelivery sends them, or their endpoint was disabled or deleted meanwhile';
+  const text = `Sent again: ${sent}.${skipped === 0 ? '' : ` Left out: ${skipped} (${why}).`}`;
   context.print({ json: { ...counts, dry_run, sent, skipped }, text });
 }
 
