@@ -63,7 +63,14 @@ export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const timer = setTimeout(() => deadline.abort(), post.timeoutMs);
   const progress = { connected: false };
   try {
-    const target = await admit(post, deadline.signal);
+    const aborted = once(deadline.signal, 'abort').then(() => {
+      throw new PostFault('timeout', 'The host name was not resolved in time.');
+    });
+    const target = await Promise.race([admitUrl(post.url, post), aborted]);
+    if (!target.ok) {
+      const kind = target.code === 'url_host_unknown' ? 'dns' : 'refused_address';
+      throw new PostFault(kind, target.message);
+    }
     await post.admitAttempt?.({ ...target, livemode: post.livemode });
     const answer = await exchange(target, post, progress, deadline.signal);
     return { outcome: 'response', ...answer, durationMs: getElapsedMs(startedAt) };
@@ -84,16 +91,6 @@ export function postOutside(
   admitAttempt?: AdmitAttempt,
 ): PostWebhook {
   return (post) => postWebhook(omitUndefined({ ...post, isDenied, admitAttempt }));
-}
-
-async function admit(post: WebhookPost, deadline: AbortSignal): Promise<AdmittedUrl> {
-  const aborted = once(deadline, 'abort').then(() => {
-    throw new PostFault('timeout', 'The host name was not resolved in time.');
-  });
-  const result = await Promise.race([admitUrl(post.url, post), aborted]);
-  if (result.ok) return result;
-  const kind = result.code === 'url_host_unknown' ? 'dns' : 'refused_address';
-  throw new PostFault(kind, result.message);
 }
 
 /** Makes the checked addresses a part of the name by which an idle connection is found. */

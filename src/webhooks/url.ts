@@ -129,7 +129,20 @@ export async function admitUrl(text: string, policy: UrlPolicy): Promise<Admitte
   }
   const resolve = policy.resolve ?? resolveName;
   const all = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
-  const refusals = all.map((address) => addressFault(address, url.protocol, policy));
+  const { allowPrivate, isDenied } = policy;
+  const refusals = all.map((address) => {
+    if (isDenied?.(address) === true) {
+      return refuse('url_host_not_public', `The host is at ${address}, which this service blocks.`);
+    }
+    if (allowPrivate && isLoopback(address)) return null;
+    const fault = findAddressFault(address);
+    if (fault !== null) {
+      const message = `The host is not on the public internet: ${fault}.`;
+      return refuse('url_host_not_public', message);
+    }
+    if (url.protocol === 'https:') return null;
+    return refuse('url_not_https', 'Plain http:// is for this machine only: use https://.');
+  });
   const addresses = all.filter((_, index) => refusals[index] === null);
   if (addresses.length > 0) return { ok: true, url, host, addresses };
   const unknown = refuse('url_host_unknown', `The host name ${host} could not be resolved.`);
@@ -159,23 +172,6 @@ function parseUrl(text: string, allowPrivate: boolean): URL | UrlRefusal {
     return refuse('url_too_long', `The URL is longer than ${URL_LENGTH_MAX} characters.`);
   }
   return url;
-}
-
-function addressFault(
-  address: string,
-  protocol: string,
-  { allowPrivate, isDenied }: UrlPolicy,
-): UrlRefusal | null {
-  if (isDenied?.(address) === true) {
-    return refuse('url_host_not_public', `The host is at ${address}, which this service blocks.`);
-  }
-  if (allowPrivate && isLoopback(address)) return null;
-  const refusal = findAddressFault(address);
-  if (refusal !== null) {
-    return refuse('url_host_not_public', `The host is not on the public internet: ${refusal}.`);
-  }
-  if (protocol === 'https:') return null;
-  return refuse('url_not_https', 'Plain http:// is for this machine only: use https://.');
 }
 
 function refuse(code: UrlRefusalCode, message: string): UrlRefusal {
@@ -219,7 +215,18 @@ export function createResolver(options: NameOptions = {}): Resolve {
   const now = options.now ?? (() => performance.now());
   const cache = new Map<string, CacheEntry>();
   const lookUp = async (host: string): Promise<string[]> => {
-    const localAddresses = findLocalAddresses(host, hostsFile);
+    let lines: string[] = [];
+    try {
+      lines = readFileSync(hostsFile, 'utf8').split('\n');
+    } catch {
+      // A container may have none.
+    }
+    const listed = lines
+      .map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/))
+      .filter(([, ...names]) => names.includes(host))
+      .flatMap(([address = '']) => (isIP(address) === 0 ? [] : [address]));
+    const isLocal = host === 'localhost' || host.endsWith('.localhost');
+    const localAddresses = [...new Set(isLocal ? [...listed, ...LOOPBACK] : listed)];
     if (localAddresses.length > 0) return localAddresses;
     const resolver = new Resolver({ timeout: SERVER_MS, tries: SERVER_TRIES });
     if (servers !== undefined) resolver.setServers(servers);
@@ -256,18 +263,3 @@ export function createResolver(options: NameOptions = {}): Resolve {
 }
 
 const resolveName = createResolver();
-
-function findLocalAddresses(host: string, hostsFile: string): string[] {
-  let lines: string[] = [];
-  try {
-    lines = readFileSync(hostsFile, 'utf8').split('\n');
-  } catch {
-    // A container may have none.
-  }
-  const listed = lines
-    .map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/))
-    .filter(([, ...names]) => names.includes(host))
-    .flatMap(([address = '']) => (isIP(address) === 0 ? [] : [address]));
-  const isLocal = host === 'localhost' || host.endsWith('.localhost');
-  return [...new Set(isLocal ? [...listed, ...LOOPBACK] : listed)];
-}

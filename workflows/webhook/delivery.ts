@@ -170,9 +170,19 @@ function createDisplay(
 ): () => void {
   let hasAttention = false;
   return () => {
-    const states = [...lines].map(([endpoint_id, line]) => {
-      const redelivery = line.run > 0 ? `, redelivery ${line.run}` : '';
-      return `- \`${endpoint_id}\`${redelivery}: ${describe(event_id, line)}`;
+    const states = [...lines].map(([endpoint_id, { run, outcome, lastFailure }]) => {
+      const failure = quoteMarkdown(lastFailure ?? 'unknown');
+      const texts = {
+        delivered: '**delivered**.',
+        no_endpoint: '**no endpoint**, since it was deleted: nothing was sent.',
+        disabled: '**disabled** before it was delivered.',
+        exhausted:
+          `**exhausted**: all ${ATTEMPTS_MAX} attempts failed. Last failure: ${failure}. Once the ` +
+          `endpoint works, send it again: \`event redeliver ${event_id}\`.`,
+        pending: '**in progress**; its pending activity shows the last failure and the next time.',
+      };
+      const redelivery = run > 0 ? `, redelivery ${run}` : '';
+      return `- \`${endpoint_id}\`${redelivery}: ${texts[outcome ?? 'pending']}`;
     });
     setCurrentDetails(`Deliveries of \`${event_id}\`:\n\n${states.join('\n')}`);
     const isExhausted = [...lines.values()].some(({ outcome }) => outcome === 'exhausted');
@@ -181,19 +191,4 @@ function createDisplay(
     const value = isExhausted ? 'webhook_exhausted' : null;
     upsertSearchAttributes([{ key: SEARCH_KEYS.attention, value }]);
   };
-}
-
-function describe(event_id: string, { outcome, lastFailure }: Line): string {
-  if (outcome === undefined) {
-    return '**in progress**; its pending activity shows the last failure and the next time.';
-  }
-  const failure = quoteMarkdown(lastFailure ?? 'unknown');
-  return {
-    delivered: '**delivered**.',
-    no_endpoint: '**no endpoint**, since it was deleted: nothing was sent.',
-    disabled: '**disabled** before it was delivered.',
-    exhausted:
-      `**exhausted**: all ${ATTEMPTS_MAX} attempts failed. Last failure: ${failure}. Once the ` +
-      `endpoint works, send it again: \`event redeliver ${event_id}\`.`,
-  }[outcome];
 }
