@@ -46,8 +46,6 @@ interface AppDeps extends Omit<ApiDeps, 'payers' | 'runInShare' | 'webhookUrls'>
   epochs?: Pick<EpochGuard, 'fault'>;
 }
 
-type AppRouteDeps = AppDeps & ApiDeps;
-
 const TEST_EVENTS_AT_ONCE = 20;
 
 export function createApp(params: AppDeps): Koa {
@@ -60,7 +58,17 @@ export function createApp(params: AppDeps): Koa {
   const runInShare = createShares(config.CREATES_AT_ONCE);
   const deps = { ...params, payers, runInShare, webhookUrls };
   const app = new Koa();
-  const router = createRouter(deps);
+  // Strict: `/v1/payments/` with a missing id must not return the list.
+  const router = new Router({ strict: true, sensitive: true });
+  const limits = createRateLimits(config);
+  mountRoutes(createMount(router, deps, limits), deps);
+  mountConnectors(router, deps, limits);
+  mountHealth(router, { ...deps, heartbeats: stores.heartbeats });
+  const openApi = JSON.stringify(openApiDocument(config.PUBLIC_URL));
+  router.get('/openapi.json', (ctx) => {
+    ctx.type = 'json';
+    ctx.body = openApi;
+  });
   const { TRUSTED_PROXIES = '', PUBLIC_URL: publicUrl } = config;
   const clientAddress = createClientAddress(TRUSTED_PROXIES, publicUrl);
   app.use(delayRefusals(deps.stopping));
@@ -97,21 +105,6 @@ export function createApp(params: AppDeps): Koa {
   app.use(router.routes());
   app.on('error', (err) => log.warn({ err }, 'connection error'));
   return app;
-}
-
-function createRouter(deps: AppRouteDeps): Router {
-  // Strict: `/v1/payments/` with a missing id must not return the list.
-  const router = new Router({ strict: true, sensitive: true });
-  const limits = createRateLimits(deps.config);
-  mountRoutes(createMount(router, deps, limits), deps);
-  mountConnectors(router, deps, limits);
-  mountHealth(router, { ...deps, heartbeats: deps.stores.heartbeats });
-  const text = JSON.stringify(openApiDocument(deps.config.PUBLIC_URL));
-  router.get('/openapi.json', (ctx) => {
-    ctx.type = 'json';
-    ctx.body = text;
-  });
-  return router;
 }
 
 function nameRequest(clientAddress: ClientAddress): Middleware {

@@ -27,7 +27,20 @@ export function openApiDocument(publicUrl: string): Json {
     const ofType = converted.get(type) ?? new Map<string, Json>();
     converted.set(type, ofType);
     const key = `${io}:${name ?? ''}`;
-    const json = ofType.get(key) ?? jsonSchema({ type, io, name, publicUrl }, components);
+    const existing = ofType.get(key);
+    if (existing !== undefined) return existing;
+    const text = JSON.stringify(z.toJSONSchema(type, { io, unrepresentable: 'any' }))
+      .replaceAll('#/$defs/', '#/components/schemas/')
+      .replaceAll(SAMPLE_ORIGIN, publicUrl);
+    const { $schema, $defs, ...rest } = z
+      .looseObject({ $defs: z.record(z.string(), z.looseObject({})).optional() })
+      .parse(JSON.parse(text));
+    for (const [defName, { id: _, ...plain }] of Object.entries($defs ?? {})) {
+      components[defName] = plain;
+    }
+    const isNamed = name !== undefined && !('$ref' in rest);
+    if (isNamed) components[name] = rest;
+    const json = isNamed ? { $ref: `#/components/schemas/${name}` } : rest;
     ofType.set(key, json);
     return json;
   };
@@ -145,29 +158,6 @@ function capitalize(word: string): string {
 
 function json(schema: Json, extra: Json): Json {
   return { 'application/json': omitUndefined({ schema, ...extra }) };
-}
-
-interface SchemaOptions {
-  type: z.ZodType;
-  io: 'input' | 'output';
-  name: string | undefined;
-  publicUrl: string;
-}
-
-function jsonSchema({ type, io, name, publicUrl }: SchemaOptions, components: Json): Json {
-  const rawSchema = z.toJSONSchema(type, { io, unrepresentable: 'any' });
-  const text = JSON.stringify(rawSchema)
-    .replaceAll('#/$defs/', '#/components/schemas/')
-    .replaceAll(SAMPLE_ORIGIN, publicUrl);
-  const { $schema, $defs, ...rest } = z
-    .looseObject({ $defs: z.record(z.string(), z.looseObject({})).optional() })
-    .parse(JSON.parse(text));
-  for (const [defName, { id: _, ...plain }] of Object.entries($defs ?? {})) {
-    components[defName] = plain;
-  }
-  if (name === undefined || '$ref' in rest) return rest;
-  components[name] = rest;
-  return { $ref: `#/components/schemas/${name}` };
 }
 
 const Schema = z.looseObject({

@@ -87,7 +87,9 @@ const ATTEMPTS_MAX = 3;
 const TIMER_MS = 50;
 
 /**
- * Connects at the first call, so that a process can start before the server.
+ * Connects at the first call, so that a process can start before the server. Closes only after a
+ * retry that was begun: the library throws out of a timer, which ends the process, if the channel is
+ * closed by then.
  * @param identity caller's name in histories; by default process id and host
  */
 export function connectTemporal(
@@ -95,16 +97,6 @@ export function connectTemporal(
   identity?: string,
   interceptors: readonly WorkflowClientInterceptor[] = [],
 ): Client {
-  const workflow = [...interceptors];
-  const client = { connection: connect(access), namespace, interceptors: { workflow } };
-  return new Client(identity === undefined ? client : { ...client, identity });
-}
-
-/**
- * Closes only after a retry that was begun: the library throws out of a timer, which ends the process, if
- * the channel is closed by then.
- */
-function connect(access: Omit<TemporalAccess, 'namespace'>): Connection {
   const usual = defaultGrpcRetryOptions({ maxAttempts: ATTEMPTS_MAX });
   let closing = false;
   let lastRetryAt = 0;
@@ -124,7 +116,9 @@ function connect(access: Omit<TemporalAccess, 'namespace'>): Connection {
     await sleep(Math.max(lastRetryAt - Date.now(), 0));
     await close();
   };
-  return connection;
+  const workflow = [...interceptors];
+  const client = { connection, namespace, interceptors: { workflow } };
+  return new Client(identity === undefined ? client : { ...client, identity });
 }
 
 /** Lists and counts that a server admits in one second by default (`frontend.namespaceRPS.visibility`). */

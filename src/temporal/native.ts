@@ -54,7 +54,17 @@ export async function runWorkerUntil(
  * @returns the source of the SDK's metrics, if collected
  */
 export async function installRuntime(log: Logger, isMetered: boolean): Promise<MetricsSource[]> {
-  const options: RuntimeOptions = { shutdownSignals: [], logger: temporalLogger(log) };
+  const logger = new DefaultLogger('WARN', ({ level, message, meta }) => {
+    const err = meta?.['error'];
+    const fields = omitUndefined({
+      workflow_id: meta?.['workflowId'],
+      attempt: meta?.['attempt'],
+      err: err instanceof Error ? err : undefined,
+    });
+    if (level === 'ERROR') log.error(fields, message);
+    else log.warn(fields, message);
+  });
+  const options: RuntimeOptions = { shutdownSignals: [], logger };
   if (!isMetered) {
     Runtime.install(options);
     return [];
@@ -78,17 +88,4 @@ async function findFreePort(): Promise<number> {
   await once(server, 'close');
   if (address === null || typeof address === 'string') throw new Error('No port is free.');
   return address.port;
-}
-
-function temporalLogger(log: Logger): DefaultLogger {
-  return new DefaultLogger('WARN', ({ level, message, meta }) => {
-    const err = meta?.['error'];
-    const fields = omitUndefined({
-      workflow_id: meta?.['workflowId'],
-      attempt: meta?.['attempt'],
-      err: err instanceof Error ? err : undefined,
-    });
-    if (level === 'ERROR') log.error(fields, message);
-    else log.warn(fields, message);
-  });
 }
