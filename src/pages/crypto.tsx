@@ -101,10 +101,11 @@ const SIGNS: Record<keyof Texts['stage'], Pick<SignProps, 'icon' | 'tone'>> = {
 export function cryptoPage(props: CryptoPageProps): string {
   const { payment, brand, assets, language, now, poll, state } = props;
   const { frame, crypto } = language.texts;
+  const { amount, currency, amount_due, reference } = payment;
   const stage = getStage(payment, now);
   const canPay = stage.name === 'pay' || stage.name === 'top_up';
-  const shown = { payment, stage, language };
-  const price = { amount: formatUnits(stage.missing, payment), merchant: brand.name };
+  const inAsset = (units: string | bigint) => formatUnits(units, payment);
+  const price = { amount: inAsset(stage.missing), merchant: brand.name };
   const title =
     stage.name === 'pay'
       ? fillText(language.texts.pay.title, price)
@@ -125,8 +126,18 @@ export function cryptoPage(props: CryptoPageProps): string {
         {stage.name === 'pay' ? null : (
           <Sign {...SIGNS[stage.name]} {...language.texts.stage[stage.name]} />
         )}
-        {canPay && <PayPrompt {...shown} />}
-        <Notes {...shown} />
+        {canPay && <PayPrompt {...{ payment, stage, language }} />}
+        <dl>
+          <Detail name={crypto.price}>{formatMoneyIn(language, amount, currency)}</Detail>
+          {stage.seen > 0n && <Detail name={crypto.amountDue}>{inAsset(amount_due)}</Detail>}
+          {stage.seen > 0n && <Detail name={crypto.cameSoFar}>{inAsset(stage.seen)}</Detail>}
+          {reference !== null && <Detail name={frame.reference}>{reference}</Detail>}
+        </dl>
+        {stage.surplus > 0n && (
+          <p class="callout small">
+            {fillText(crypto.surplus, { amount: inAsset(stage.surplus) })}
+          </p>
+        )}
         {payment.deposits.length > 0 && (
           <div class="stack">
             <h2>{crypto.deposits}</h2>
@@ -147,8 +158,7 @@ export function cryptoPage(props: CryptoPageProps): string {
   });
 }
 
-/** Amounts have the form that wallets accept, in every language. */
-interface Shown {
+interface PayPromptProps {
   payment: ShownCryptoPayment;
   stage: Stage;
   language: PageLanguage;
@@ -156,7 +166,8 @@ interface Shown {
 
 const LINE_LENGTH = 11;
 
-function PayPrompt({ payment, stage, language }: Shown) {
+/** Amounts have the form that wallets accept, in every language. */
+function PayPrompt({ payment, stage, language }: PayPromptProps) {
   const { asset, network, address } = payment;
   const { crypto } = language.texts;
   const uri = buildUri(payment, stage.missing);
@@ -246,26 +257,6 @@ function Copy({ target, texts }: { target: 'amount' | 'address'; texts: CryptoTe
     >
       {isAmount ? texts.copyAmount : texts.copyAddress}
     </button>
-  );
-}
-
-function Notes({ payment, stage, language }: Shown) {
-  const { amount, currency, amount_due, reference } = payment;
-  const { crypto, frame } = language.texts;
-  const price = formatMoneyIn(language, amount, currency);
-  const inAsset = (units: string | bigint) => formatUnits(units, payment);
-  return (
-    <>
-      <dl>
-        <Detail name={crypto.price}>{price}</Detail>
-        {stage.seen > 0n && <Detail name={crypto.amountDue}>{inAsset(amount_due)}</Detail>}
-        {stage.seen > 0n && <Detail name={crypto.cameSoFar}>{inAsset(stage.seen)}</Detail>}
-        {reference !== null && <Detail name={frame.reference}>{reference}</Detail>}
-      </dl>
-      {stage.surplus > 0n && (
-        <p class="callout small">{fillText(crypto.surplus, { amount: inAsset(stage.surplus) })}</p>
-      )}
-    </>
   );
 }
 

@@ -83,13 +83,24 @@ function listPaths(folder: string): Map<string, string> {
 async function readSiteFile(path: string): Promise<SiteFile> {
   const body = await readFile(path);
   const ending = extname(path);
-  const scripts = ending === '.html' ? [...body.toString().matchAll(INLINE_SCRIPT)] : [];
+  const inline = ending === '.html' ? [...body.toString().matchAll(INLINE_SCRIPT)] : [];
+  const scripts = inline.map(([, code = '']) => `'sha256-${hash(code)}'`);
   return {
     body,
     // Browsers name the encoding of scripts and texts by this header alone.
     type: ending === '.txt' ? 'text/plain; charset=utf-8' : ending,
     etag: hash(body),
-    policy: contentSecurityPolicy(scripts.map(([, code = '']) => `'sha256-${hash(code)}'`)),
+    policy: [
+      "default-src 'none'",
+      ["script-src 'self'", ...scripts].join(' '),
+      `style-src 'self' ${STILL}`,
+      "img-src 'self' data:",
+      "font-src 'self'",
+      "connect-src 'self'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+    ].join('; '),
   };
 }
 
@@ -101,17 +112,3 @@ function hash(content: Buffer | string): string {
 
 /** Theme's style that stops transitions while colors change. */
 const STILL = "'sha256-skqujXORqzxt1aE0NNXxujEanPTX6raoqSscTV/Ww/Y='";
-
-function contentSecurityPolicy(scripts: readonly string[]): string {
-  return [
-    "default-src 'none'",
-    ["script-src 'self'", ...scripts].join(' '),
-    `style-src 'self' ${STILL}`,
-    "img-src 'self' data:",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ].join('; ');
-}

@@ -1,4 +1,4 @@
-import Router, { type RouterContext, type RouterMiddleware } from '@koa/router';
+import Router, { type RouterContext } from '@koa/router';
 import type { Context } from 'koa';
 import type { TransferInstructions } from '../domain/payment/transfer-instructions';
 import type { PaymentDocument } from '../service/money/payments';
@@ -40,7 +40,19 @@ export function createPayPages(deps: PayPageDeps): Router {
   const js = addAsset(router, '/pay/assets/pay.js', 'text/javascript', PAY_JS);
   addBrandRoutes(router, deps);
   const pages = shareAnswers(deps, { css, js });
-  router.use(answerInWords(pages));
+  router.use(async (ctx, next) => {
+    try {
+      if (ctx.method === 'POST' && isForeignPost(ctx, pages.publicUrl)) {
+        pages.notice(ctx, 'foreign');
+        return;
+      }
+      await next();
+    } catch (err) {
+      pages.log.error({ err, route: 'pay' }, 'a customer page failed');
+      ctx.set('Retry-After', '5');
+      pages.notice(ctx, 'trouble');
+    }
+  });
   addReturnRoutes(router, pages);
   addCryptoRoutes(router, pages);
   addTokenRoutes(router, pages);
@@ -130,22 +142,6 @@ async function refuse(ctx: Context, pages: PayPages, payment: PaymentDocument, a
   const isBound = name === 'expired' && payment.browser_hash !== null;
   const onward = isBound ? payment.error_url : null;
   pages.notice(ctx, name, { country: payment.country, onward });
-}
-
-function answerInWords(pages: PayPages): RouterMiddleware {
-  return async (ctx, next) => {
-    try {
-      if (ctx.method === 'POST' && isForeignPost(ctx, pages.publicUrl)) {
-        pages.notice(ctx, 'foreign');
-        return;
-      }
-      await next();
-    } catch (err) {
-      pages.log.error({ err, route: 'pay' }, 'a customer page failed');
-      ctx.set('Retry-After', '5');
-      pages.notice(ctx, 'trouble');
-    }
-  };
 }
 
 /** Return address contains no secret: the browser's cookie authenticates. */

@@ -12,7 +12,6 @@ import {
   invite,
   listTeam,
   type TeamChange,
-  type TeamMember,
   withdrawInvitation,
 } from '../../service/merchants/team/members';
 import { Checks, Field, ProofFields, Select } from '../frame/fields';
@@ -60,7 +59,34 @@ const TEAM_ROUTES: readonly Route[] = [
                 ),
               ],
               ['Last signed in', ({ signed_in_at }) => <When at={signed_in_at} />],
-              ['Act', (member) => call.may('team.change') && <MemberForms member={member} />],
+              [
+                'Act',
+                ({ id, email, role: held }) =>
+                  call.may('team.change') && (
+                    <div class="inline">
+                      <PostForm
+                        class="inline"
+                        path={`/team/${id}/role`}
+                        button="Change role"
+                        tone="plain"
+                      >
+                        <select name="role" aria-label={`Role of ${email}`}>
+                          {ROLE_OPTIONS.map(([role, name]) => (
+                            <option key={role} value={role} selected={role === held}>
+                              {name}
+                            </option>
+                          ))}
+                        </select>
+                      </PostForm>
+                      <PostForm
+                        class="inline"
+                        path={`/team/${id}/remove`}
+                        button="Remove"
+                        tone="danger"
+                      />
+                    </div>
+                  ),
+              ],
             ]}
             none="There are no members yet."
           />
@@ -152,24 +178,6 @@ const TEAM_ROUTES: readonly Route[] = [
     },
   }),
 ];
-
-function MemberForms({ member }: { member: TeamMember }) {
-  const path = `/team/${member.id}`;
-  return (
-    <div class="inline">
-      <PostForm class="inline" path={`${path}/role`} button="Change role" tone="plain">
-        <select name="role" aria-label={`Role of ${member.email}`}>
-          {ROLE_OPTIONS.map(([role, name]) => (
-            <option key={role} value={role} selected={role === member.role}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </PostForm>
-      <PostForm class="inline" path={`${path}/remove`} button="Remove" tone="danger" />
-    </div>
-  );
-}
 
 function getMember({ id, scope }: Call) {
   return { id, account_id: scope.account_id };

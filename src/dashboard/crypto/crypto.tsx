@@ -21,7 +21,7 @@ import { createCryptoSettlement } from '../../service/money/crypto';
 import { type BalanceRow, readBalances } from '../../service/money/read';
 import { readResource } from '../../service/money/resources/read';
 import { listWallets, type ShownWallet, setWallet } from '../../service/money/wallets';
-import { listDeposits, type ShownDeposit } from '../../service/operators/resource';
+import { listDeposits } from '../../service/operators/resource';
 import { createInShare } from '../../service/shares';
 import { Field } from '../frame/fields';
 import { actOnMoney, FORM_KEY, field, newFormKey } from '../frame/form';
@@ -159,7 +159,21 @@ export const CRYPTO_ROUTES: readonly Route[] = [
             columns={[
               ['Transaction', ({ transaction_id }) => <code>{transaction_id}</code>],
               ['Amount', ({ amount }) => formatUnits(amount, payment)],
-              ['Status', (deposit) => <DepositStatus {...deposit} />],
+              [
+                'Status',
+                ({ status, late, undone, screening }) => (
+                  <span>
+                    <Status of={status} />{' '}
+                    {[
+                      late && 'late',
+                      undone && 'reorged',
+                      screening === 'failed' && 'failed screening',
+                    ]
+                      .filter((flag) => flag !== false)
+                      .join(', ')}
+                  </span>
+                ),
+              ],
               ['Confirmations', (row) => `${row.confirmations} of ${row.required_confirmations}`],
               ['Seen', ({ seen_at }) => <When at={seen_at} />],
             ]}
@@ -190,15 +204,6 @@ export const CRYPTO_ROUTES: readonly Route[] = [
     });
   }),
 ];
-
-function DepositStatus({ status, late, undone, screening }: ShownDeposit) {
-  const flags = [late && 'late', undone && 'reorged', screening === 'failed' && 'failed screening'];
-  return (
-    <span>
-      <Status of={status} /> {flags.filter((flag) => flag !== false).join(', ')}
-    </span>
-  );
-}
 
 const WALLETS_PATH = '/crypto/wallets';
 const SETTLE_PATH = '/crypto/settle';

@@ -19,27 +19,41 @@ interface SentForm {
   file: Uint8Array | null;
 }
 
-/** Contents that only some forms have. */
-type Extent = Pick<Route, 'upload' | 'bytesMax'>;
-
-async function readForm(
+/**
+ * @param secret session whose token the form must carry; null before sign-in
+ * @returns the name of a notice where the form is refused
+ */
+export async function readOwnForm(
   ctx: Context,
-  { upload, bytesMax = BODY_BYTES_MAX }: Extent,
-): Promise<SentForm | null> {
+  publicUrl: string,
+  secret: string | null,
+): Promise<URLSearchParams | 'foreign' | 'unreadable'> {
+  const sent = await readOwnUpload(ctx, publicUrl, secret);
+  return typeof sent === 'string' ? sent : sent.form;
+}
+
+export async function readOwnUpload(
+  ctx: Context,
+  publicUrl: string,
+  secret: string | null,
+  { upload, bytesMax = BODY_BYTES_MAX }: Pick<Route, 'upload' | 'bytesMax'> = {},
+): Promise<SentForm | 'foreign' | 'unreadable'> {
+  if (isForeignPost(ctx, publicUrl)) return 'foreign';
   const type = ctx.is(upload === undefined ? [FORM] : [FORM, UPLOAD]);
-  if (type === false || type === null) return null;
+  if (type === false || type === null) return 'unreadable';
   const limit = (type === UPLOAD && upload?.bytesMax) || bytesMax;
   const options = { limit, length: ctx.request.length };
   const body = await getRawBody(ctx.req, options).catch((error: unknown) => {
     if (Object(error).type === 'entity.too.large') return null;
     throw error;
   });
-  if (body === null) return null;
+  if (body === null) return 'unreadable';
   const sent =
     type === UPLOAD && upload !== undefined
       ? await readParts(body, ctx.get('Content-Type'), upload)
       : { form: new URLSearchParams(body.toString()), file: null };
-  return sent === null || sent.form.size > FIELDS_MAX ? null : sent;
+  if (sent === null || sent.form.size > FIELDS_MAX) return 'unreadable';
+  return secret === null || isCsrfToken(sent.form.get('csrf') ?? '', secret) ? sent : 'foreign';
 }
 
 async function readParts(
@@ -64,31 +78,6 @@ async function readParts(
   if (chosen === null || typeof chosen === 'string' || chosen.size === 0)
     return { form, file: null };
   return { form, file: new Uint8Array(await chosen.arrayBuffer()) };
-}
-
-/**
- * @param secret session whose token the form must carry; null before sign-in
- * @returns the name of a notice where the form is refused
- */
-export async function readOwnForm(
-  ctx: Context,
-  publicUrl: string,
-  secret: string | null,
-): Promise<URLSearchParams | 'foreign' | 'unreadable'> {
-  const sent = await readOwnUpload(ctx, publicUrl, secret);
-  return typeof sent === 'string' ? sent : sent.form;
-}
-
-export async function readOwnUpload(
-  ctx: Context,
-  publicUrl: string,
-  secret: string | null,
-  extent: Extent = {},
-): Promise<SentForm | 'foreign' | 'unreadable'> {
-  if (isForeignPost(ctx, publicUrl)) return 'foreign';
-  const sent = await readForm(ctx, extent);
-  if (sent === null) return 'unreadable';
-  return secret === null || isCsrfToken(sent.form.get('csrf') ?? '', secret) ? sent : 'foreign';
 }
 
 export function field(form: URLSearchParams, name: string): string {

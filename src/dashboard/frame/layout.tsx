@@ -112,7 +112,21 @@ function Header({ viewer, current }: { viewer: Viewer; current: NavigationEntry 
   const { user, account, csrf } = viewer;
   return (
     <header>
-      <EnvironmentSwitch viewer={viewer} path={current?.path ?? ''} />
+      <nav class="environment" aria-label="Environment">
+        <span class="switch">
+          {(['sandbox', 'live'] as const).map((env) => (
+            <a
+              key={env}
+              href={`/dashboard/${env}${current?.path ?? ''}`}
+              aria-current={env === viewer.env ? 'true' : undefined}
+            >
+              {ENVIRONMENTS[env].name}
+            </a>
+          ))}
+        </span>
+        <span>{ENVIRONMENTS[viewer.env].words}</span>
+        {viewer.env === 'sandbox' && <Clock viewer={viewer} />}
+      </nav>
       <div class="bar">
         <strong class="merchant">{account.name}</strong>
         <a class="who" href={`/dashboard/${viewer.env}/profile`}>
@@ -133,26 +147,6 @@ const ENVIRONMENTS: Readonly<Record<Env, { name: string; words: string }>> = {
   sandbox: { name: 'Sandbox', words: 'Test data: no real money moves here.' },
   live: { name: 'Live', words: 'Real payments, real money.' },
 };
-
-function EnvironmentSwitch({ viewer, path }: { viewer: Viewer; path: string }) {
-  return (
-    <nav class="environment" aria-label="Environment">
-      <span class="switch">
-        {(['sandbox', 'live'] as const).map((env) => (
-          <a
-            key={env}
-            href={`/dashboard/${env}${path}`}
-            aria-current={env === viewer.env ? 'true' : undefined}
-          >
-            {ENVIRONMENTS[env].name}
-          </a>
-        ))}
-      </span>
-      <span>{ENVIRONMENTS[viewer.env].words}</span>
-      {viewer.env === 'sandbox' && <Clock viewer={viewer} />}
-    </nav>
-  );
-}
 
 /** @see docs/api.md#sandbox-clock */
 function Clock({ viewer }: { viewer: Viewer }) {

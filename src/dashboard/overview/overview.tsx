@@ -42,7 +42,27 @@ export const OVERVIEW_ROUTES: readonly Route[] = [
           <Panel title="Balances">
             <BalanceTable balances={overview.balances} />
           </Panel>
-          <Chart days={days} currency={currency} currencies={currencies} />
+          <Panel title="Thirty days">
+            {currencies.length > 1 && (
+              <p>
+                {currencies.map((one) => (
+                  <a
+                    key={one}
+                    class="button plain small"
+                    href={call.href(`/overview?currency=${one}`)}
+                    aria-current={one === currency ? 'true' : undefined}
+                  >
+                    {one}
+                  </a>
+                ))}
+              </p>
+            )}
+            {currency === undefined ? (
+              <p class="empty">No payment has settled in the last thirty days.</p>
+            ) : (
+              <VolumeChart days={days} currency={currency} />
+            )}
+          </Panel>
         </>
       );
     }),
@@ -178,39 +198,6 @@ function Webhooks({ overview }: { overview: Overview }) {
           No endpoint is registered. <a href={call.href('/webhooks')}>Save one</a> to receive
           events.
         </p>
-      )}
-    </Panel>
-  );
-}
-
-interface ChartProps {
-  days: readonly Day[];
-  currency: string | undefined;
-  currencies: readonly string[];
-}
-
-function Chart({ days, currency, currencies }: ChartProps) {
-  const call = useCall();
-  return (
-    <Panel title="Thirty days">
-      {currencies.length > 1 && (
-        <p>
-          {currencies.map((one) => (
-            <a
-              key={one}
-              class="button plain small"
-              href={call.href(`/overview?currency=${one}`)}
-              aria-current={one === currency ? 'true' : undefined}
-            >
-              {one}
-            </a>
-          ))}
-        </p>
-      )}
-      {currency === undefined ? (
-        <p class="empty">No payment has settled in the last thirty days.</p>
-      ) : (
-        <VolumeChart days={days} currency={currency} />
       )}
     </Panel>
   );

@@ -12,7 +12,7 @@ import type {
   ReadResource,
   ResourceDocument,
 } from '../../service/money/resources/read';
-import type { TimelineEntry, TimelineEntryKind } from '../../service/money/resources/timeline';
+import type { TimelineEntryKind } from '../../service/money/resources/timeline';
 import {
   Badge,
   type Column,
@@ -166,7 +166,32 @@ export function answerResource(
         <Facts rows={facts} />
       </Panel>
       {children}
-      <Timeline entries={timeline} href={href} />
+      <Panel title="Timeline">
+        <ol class="timeline">
+          {timeline.map((entry, at) => (
+            <li key={at} class={entry.tone}>
+              <div class="timeline-head">
+                <Badge tone={entry.tone}>{NAMES[entry.kind]}</Badge>
+                <strong>
+                  {entry.kind === 'event' && entry.event_id !== undefined ? (
+                    <a href={href(`/webhooks/deliveries/${entry.event_id}`)}>{entry.title}</a>
+                  ) : (
+                    entry.title
+                  )}
+                </strong>
+                <span class="muted">
+                  <When at={entry.at} />
+                </span>
+              </div>
+              {entry.details.map((detail) => (
+                <p key={detail} class="muted small">
+                  {detail}
+                </p>
+              ))}
+            </li>
+          ))}
+        </ol>
+      </Panel>
     </>
   );
   return { title, page };
@@ -186,34 +211,3 @@ const NAMES: Readonly<Record<TimelineEntryKind, string>> = {
   event: 'Event',
   attempt: 'Webhook',
 };
-
-function Timeline({ entries, href }: { entries: TimelineEntry[]; href: Call['href'] }) {
-  return (
-    <Panel title="Timeline">
-      <ol class="timeline">
-        {entries.map((entry, at) => (
-          <li key={at} class={entry.tone}>
-            <div class="timeline-head">
-              <Badge tone={entry.tone}>{NAMES[entry.kind]}</Badge>
-              <strong>
-                {entry.kind === 'event' && entry.event_id !== undefined ? (
-                  <a href={href(`/webhooks/deliveries/${entry.event_id}`)}>{entry.title}</a>
-                ) : (
-                  entry.title
-                )}
-              </strong>
-              <span class="muted">
-                <When at={entry.at} />
-              </span>
-            </div>
-            {entry.details.map((detail) => (
-              <p key={detail} class="muted small">
-                {detail}
-              </p>
-            ))}
-          </li>
-        ))}
-      </ol>
-    </Panel>
-  );
-}

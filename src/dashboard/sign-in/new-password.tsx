@@ -39,42 +39,60 @@ export function addNewPassword(router: Router, dashboard: Dashboard): void {
     if (step === null) return seeOther(ctx, HOME_PATH);
     show(ctx, dashboard, { ...step, next: getNextPath(new URLSearchParams(ctx.querystring)) });
   });
-  router.post(NEW_PASSWORD_PATH, (ctx) => save(ctx, dashboard));
+  router.post(NEW_PASSWORD_PATH, async (ctx) => {
+    const step = await loadStep(ctx, dashboard);
+    if (step === null) return seeOther(ctx, HOME_PATH);
+    const { secret, session, user } = step;
+    const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
+    if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
+    const next = getNextPath(form);
+    const password = form.get('new_password') ?? '';
+    const refuse = (fault: string) => show(ctx, dashboard, { ...step, next, fault });
+    const fault = findPasswordFault(password);
+    if (fault !== undefined) return refuse(fault);
+    // Bounds also how often this page hashes a password.
+    const check = await checkPassword(dashboard, user, password);
+    if (check.outcome === 'too_many') return refuse(explainLimit(check.minutes));
+    if (check.outcome === 'right') return refuse('Choose another one than the present password.');
+    const change = { password_hash: await hashPassword(password), keep: session._id };
+    const audit = auditAsUser(dashboard, user, getOrigin(ctx, dashboard));
+    if (!(await changePassword({ ...dashboard, audit }, user, change))) {
+      return seeOther(ctx, '/dashboard/sign-in');
+    }
+    await setFlash(dashboard, session, { tone: 'good', text: 'Your new password is saved.' });
+    seeOther(ctx, next ?? HOME_PATH);
+  });
   // The token in the link of an invitation authorizes.
   router.get(INVITATION_PATH, async (ctx) => {
     const invitation = await find(ctx, dashboard);
     if (invitation === null) return sendNotice(ctx, dashboard, 'link_over');
     showInvitation(ctx, dashboard, invitation);
   });
-  router.post(INVITATION_PATH, (ctx) => accept(ctx, dashboard));
+  router.post(INVITATION_PATH, async (ctx) => {
+    const form = await readOwnForm(ctx, dashboard.publicUrl, null);
+    if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
+    const { token = '' } = ctx.params;
+    const invitation = await find(ctx, dashboard);
+    if (invitation === null) return sendNotice(ctx, dashboard, 'link_over');
+    const password = form.get('password') ?? '';
+    const fault = findPasswordFault(password);
+    if (fault !== undefined) return showInvitation(ctx, dashboard, invitation, fault);
+    const password_hash = await hashPassword(password);
+    const user = await acceptInvitation(dashboard, token, password_hash, getOrigin(ctx, dashboard));
+    if (user === null) return sendNotice(ctx, dashboard, 'link_over');
+    if (user === 'is_member') {
+      const text = 'This address is a member of the team already: sign in.';
+      return showInvitation(ctx, dashboard, invitation, text);
+    }
+    const path = HOME_PATH;
+    const proof = { by: 'invitation' } as const;
+    const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
+    if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
+  });
 }
 
 interface Step extends Pick<Visit, 'session' | 'user'> {
   secret: string;
-}
-
-async function save(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
-  const step = await loadStep(ctx, dashboard);
-  if (step === null) return seeOther(ctx, HOME_PATH);
-  const { secret, session, user } = step;
-  const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
-  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
-  const next = getNextPath(form);
-  const password = form.get('new_password') ?? '';
-  const refuse = (fault: string) => show(ctx, dashboard, { ...step, next, fault });
-  const fault = findPasswordFault(password);
-  if (fault !== undefined) return refuse(fault);
-  // Bounds also how often this page hashes a password.
-  const check = await checkPassword(dashboard, user, password);
-  if (check.outcome === 'too_many') return refuse(explainLimit(check.minutes));
-  if (check.outcome === 'right') return refuse('Choose another one than the present password.');
-  const change = { password_hash: await hashPassword(password), keep: session._id };
-  const audit = auditAsUser(dashboard, user, getOrigin(ctx, dashboard));
-  if (!(await changePassword({ ...dashboard, audit }, user, change))) {
-    return seeOther(ctx, '/dashboard/sign-in');
-  }
-  await setFlash(dashboard, session, { tone: 'good', text: 'Your new password is saved.' });
-  seeOther(ctx, next ?? HOME_PATH);
 }
 
 async function loadStep(ctx: RouterContext, dashboard: Dashboard): Promise<Step | null> {
@@ -112,28 +130,6 @@ function show(
 }
 
 type Invitation = NonNullable<Awaited<ReturnType<typeof findInvitation>>>;
-
-async function accept(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
-  const form = await readOwnForm(ctx, dashboard.publicUrl, null);
-  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
-  const { token = '' } = ctx.params;
-  const invitation = await find(ctx, dashboard);
-  if (invitation === null) return sendNotice(ctx, dashboard, 'link_over');
-  const password = form.get('password') ?? '';
-  const fault = findPasswordFault(password);
-  if (fault !== undefined) return showInvitation(ctx, dashboard, invitation, fault);
-  const password_hash = await hashPassword(password);
-  const user = await acceptInvitation(dashboard, token, password_hash, getOrigin(ctx, dashboard));
-  if (user === null) return sendNotice(ctx, dashboard, 'link_over');
-  if (user === 'is_member') {
-    const text = 'This address is a member of the team already: sign in.';
-    return showInvitation(ctx, dashboard, invitation, text);
-  }
-  const path = HOME_PATH;
-  const proof = { by: 'invitation' } as const;
-  const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
-  if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
-}
 
 async function find(ctx: RouterContext, dashboard: Dashboard): Promise<Invitation | null> {
   const { token = '' } = ctx.params;

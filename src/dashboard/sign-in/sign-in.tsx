@@ -66,8 +66,35 @@ export function addSignIn(router: Router, dashboard: Dashboard): void {
     const next = getNextPath(new URLSearchParams(ctx.querystring));
     showCode(ctx, dashboard, { ...mfaSession, next });
   });
-  router.post(CODE_PATH, (ctx) => acceptCode(ctx, dashboard));
-  router.post(`${PASSKEY_SIGN_IN_PATH}/challenge`, (ctx) => sendChallenge(ctx, dashboard));
+  router.post(CODE_PATH, async (ctx) => {
+    const mfaSession = await loadMfaSession(ctx, dashboard);
+    if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
+    const { secret, user } = mfaSession;
+    const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
+    if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
+    const next = getNextPath(form);
+    const proof = await proveSecondFactor(ctx, dashboard, user, form);
+    if ('fault' in proof) return showCode(ctx, dashboard, { secret, user, next, ...proof });
+    const path = next ?? HOME_PATH;
+    const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
+    if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
+  });
+  router.post(`${PASSKEY_SIGN_IN_PATH}/challenge`, async (ctx) => {
+    const site = findSite(dashboard.publicUrl);
+    if (isForeignPost(ctx, dashboard.publicUrl)) return sendNotice(ctx, dashboard, 'foreign');
+    if (site === null) return sendNotice(ctx, dashboard, 'not_found');
+    const signedDevice = dashboard.device.signedHash(ctx);
+    const browser = dashboard.device.bind(ctx);
+    const address = dashboard.clientAddress(ctx.req);
+    const ask = () => askForPasskey(dashboard, site, { browser, signedDevice, address });
+    const request = await dashboard.limitSignIns({ signedDevice, address }, ask);
+    const { minutes, options } = request ?? { minutes: 1, options: undefined };
+    if (minutes > 0) {
+      ctx.status = 429;
+      ctx.set('Retry-After', String(minutes * 60));
+    }
+    ctx.body = options ?? explainLimit(minutes);
+  });
   // A passkey stands for password and second factor.
   router.post(PASSKEY_SIGN_IN_PATH, async (ctx) => {
     const form = await readOwnForm(ctx, dashboard.publicUrl, null);
@@ -176,20 +203,6 @@ interface CodeStep {
   status?: number;
 }
 
-async function acceptCode(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
-  const mfaSession = await loadMfaSession(ctx, dashboard);
-  if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
-  const { secret, user } = mfaSession;
-  const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
-  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
-  const next = getNextPath(form);
-  const proof = await proveSecondFactor(ctx, dashboard, user, form);
-  if ('fault' in proof) return showCode(ctx, dashboard, { secret, user, next, ...proof });
-  const path = next ?? HOME_PATH;
-  const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
-  if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
-}
-
 async function proveSecondFactor(
   ctx: RouterContext,
   dashboard: Dashboard,
@@ -243,23 +256,6 @@ function showCode(
     </>
   );
   sendCard(ctx, dashboard, { title: 'Second factor', status, fault, children });
-}
-
-async function sendChallenge(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
-  const site = findSite(dashboard.publicUrl);
-  if (isForeignPost(ctx, dashboard.publicUrl)) return sendNotice(ctx, dashboard, 'foreign');
-  if (site === null) return sendNotice(ctx, dashboard, 'not_found');
-  const signedDevice = dashboard.device.signedHash(ctx);
-  const browser = dashboard.device.bind(ctx);
-  const address = dashboard.clientAddress(ctx.req);
-  const ask = () => askForPasskey(dashboard, site, { browser, signedDevice, address });
-  const request = await dashboard.limitSignIns({ signedDevice, address }, ask);
-  const { minutes, options } = request ?? { minutes: 1, options: undefined };
-  if (minutes > 0) {
-    ctx.status = 429;
-    ctx.set('Retry-After', String(minutes * 60));
-  }
-  ctx.body = options ?? explainLimit(minutes);
 }
 
 /** @returns false when what was checked has changed since */
