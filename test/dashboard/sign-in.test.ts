@@ -4,6 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { Secret, TOTP } from 'otpauth';
 import { inTransaction } from '../../src/base/mongo';
 import { createEncrypter } from '../../src/encryption/encrypter';
+import { hashPassword } from '../../src/encryption/password';
 import { hashSecret } from '../../src/pages/browser';
 import {
   getOffer,
@@ -146,6 +147,24 @@ test('after ten wrong passwords the right one waits too, for known and unknown a
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(800);
     expect(refused.html).toContain('Try again in 15 minutes.');
   }
+});
+
+test('the password and the browser of a user of one merchant give no attempts at that of another merchant', async () => {
+  const user = await owner();
+  const { account_id } = await service.account();
+  const own = { email: user.email, password: 'another long password' };
+  const password_hash = await hashPassword(own.password);
+  const other = { ...user, _id: `user_${account_id}`, account_id, password_hash };
+  await service.stores.users.insert(other);
+  const device = findDevice(await signIn(own));
+  for (const headers of [{}, device]) {
+    await throttles().deleteMany();
+    await signIn({ ...own, password: 'wrong' }, headers);
+    await setCounts(9);
+    expect((await signIn(own, headers)).status).toBe(303);
+    expect((await signIn({ ...own, password: PASSWORD }, headers)).status).toBe(429);
+  }
+  expect((await signIn(own, device)).status).toBe(303);
 });
 
 test('wrong passwords of strangers lock out neither another network nor a browser that signed in before', async () => {

@@ -34,7 +34,7 @@ const COUNTERS = {
   /** E-mail address from all networks. */
   email: { ...SHARED, unlock: byEmail },
   network: SHARED,
-  /** Browser that the user has signed in with; then no other of these counts. */
+  /** User in a browser that this user has signed in with; then no other of these counts. */
   device: { ...TEN, unlock: ({ device_hashes = [] }: UserDocument) => device_hashes },
   /** E-mail address that an operator has unlocked; then no other of these counts. */
   unlocked: TEN,
@@ -50,7 +50,7 @@ const COUNTERS = {
 /** Whose attempt it is, for each counter that counts it. */
 type AttemptSubject = Partial<Record<keyof typeof COUNTERS, string | readonly string[]>>;
 
-/** `too_many`: nothing was checked. */
+/** `too_many`: not everything was checked, and nothing was right. */
 export type CheckResult<User = UserDocument> =
   | { outcome: 'right'; user: User }
   | { outcome: 'wrong' }
@@ -95,29 +95,44 @@ async function checkAttempt(
   { email, password, address, device, merchant }: Login,
 ): Promise<LoginCheck> {
   const users = await stores.users.byEmail(email);
-  const network = toSignInNetwork(address);
-  const knownDevice = users.some((each) => findKnownDevice(each, device) !== null) ? device : null;
-  const unlocked = nameCounter('unlocked', email);
-  const isUnlocked =
-    knownDevice === null && (await stores.throttles.isOpen(unlocked, COUNTERS.unlocked, now()));
-  const subject =
-    knownDevice !== null
-      ? { device: knownDevice }
-      : isUnlocked
-        ? { unlocked: email }
-        : { pair: [email, network], email, network };
-  const result = await check(stores.throttles, subject, now(), async () => {
+  const matching: UserDocument[] = [];
+  const compare = async (subject: AttemptSubject, those: readonly UserDocument[]) => {
+    const minutes = await countAttempt(stores.throttles, subject, now());
+    if (minutes > 0) return minutes;
     // Compares at least once, so that the duration does not reveal whether there is a user.
-    if (users.length === 0) await isPassword(password, undefined);
-    const matching: UserDocument[] = [];
-    for (const each of users) {
-      if (await isPassword(password, each.password_hash)) matching.push(each);
+    if (those.length === 0) await isPassword(password, undefined);
+    const right: UserDocument[] = [];
+    for (const each of those) {
+      if (await isPassword(password, each.password_hash)) right.push(each);
     }
-    return matching.length === 0 ? null : matching;
-  });
+    matching.push(...right);
+    const isRight = right.length > 0 && right.length === those.length;
+    if (isRight) await clearAttempts(stores.throttles, subject);
+    return 0;
+  };
+  // A merchant can make itself a user of the address: neither that user's browser nor that user's
+  // password may help to guess the password of another one.
+  const others: UserDocument[] = [];
+  let minutes = 0;
+  for (const each of users) {
+    const knownDevice = findKnownDevice(each, device);
+    if (knownDevice === null) others.push(each);
+    else minutes = Math.max(minutes, await compare({ device: [knownDevice, each._id] }, [each]));
+  }
+  if (others.length > 0 || users.length === 0) {
+    const network = toSignInNetwork(address);
+    const unlocked = nameCounter('unlocked', email);
+    const isUnlocked = await stores.throttles.isOpen(unlocked, COUNTERS.unlocked, now());
+    const subject = isUnlocked ? { unlocked: email } : { pair: [email, network], email, network };
+    minutes = Math.max(minutes, await compare(subject, others));
+  }
   const user_ids = users.map(({ _id }) => _id);
-  if (result.outcome !== 'right') return { ...result, user_ids };
-  const valid = result.user.filter((each) => !isPasswordExpired(each, now()));
+  if (matching.length === 0) {
+    return minutes > 0
+      ? { outcome: 'too_many', minutes, user_ids }
+      : { outcome: 'wrong', user_ids };
+  }
+  const valid = matching.filter((each) => !isPasswordExpired(each, now()));
   if (valid.length === 0) return { outcome: 'expired', user_ids };
   const chosen = valid.filter((each) => [each.account_id, undefined].includes(merchant));
   const [user] = chosen;
