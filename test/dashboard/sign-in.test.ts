@@ -15,7 +15,10 @@ import {
 } from '../../src/service/merchants/team/second-factor';
 import {
   changePassword,
+  endOtherSession,
+  endOtherSessions,
   resetPassword,
+  signOutEverywhere,
   startSession,
 } from '../../src/service/merchants/team/sessions';
 import { hashKey } from '../../src/store/keys';
@@ -492,6 +495,28 @@ describe('a second factor', () => {
     const later = await openVisitor(service, user);
     await browser.confirm(`${PROFILE}/off`, { code: last });
     await expectEnded(later);
+  });
+
+  test.each([
+    ['a sign-out everywhere', signOutEverywhere],
+    ['the end of one session', endOtherSession],
+    ['the end of all other sessions', endOtherSessions],
+  ] as const)('is not added by a session that %s ends meanwhile', async (_, end) => {
+    const user = await owner();
+    const thief = hashSecret((await openVisitor(service, user)).secret);
+    const enrollment = { user_id: user._id, session: thief };
+    await offerSecret(getDeps(), enrollment);
+    const offer = await getOffer(getDeps(), enrollment, { id: 'acct_000001', name: 'Shop' });
+    const code = new TOTP({ secret: Secret.fromBase32(offer?.secret ?? '') }).generate();
+    const { useTotp } = service.stores.users;
+    const use = jest.spyOn(service.stores.users, 'useTotp');
+    use.mockImplementationOnce(async (...all) => {
+      await end(getDeps(), user, end === endOtherSession ? thief : 'own');
+      return await useTotp(...all);
+    });
+    expect(await switchOn(getDeps(), enrollment, code)).toBeNull();
+    use.mockRestore();
+    expect((await service.stores.users.get(user._id))?.totp).toBeNull();
   });
 
   test('has an entry in the app that names the merchant and differs for each of them', async () => {

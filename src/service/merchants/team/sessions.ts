@@ -259,11 +259,13 @@ function presentSession(session: SessionDocument) {
 
 /** @returns false when there is no such session */
 export async function endOtherSession(
-  { mongo, stores, audit }: WriteDeps,
+  { mongo, stores, audit, now }: WriteDeps,
   { _id: user_id, account_id }: Pick<UserRef, '_id' | 'account_id'>,
   id: string,
 ): Promise<boolean> {
   return await inTransaction(mongo, async (session) => {
+    // As in `signOutEverywhere`.
+    await stores.users.lock(user_id, now().toISOString(), session);
     const ended = await stores.sessions.endOwn(id, user_id, session);
     if (ended === null) return false;
     const { browser, network } = presentSession(ended);
@@ -279,11 +281,13 @@ export const SESSION_PREFIX = 12;
 
 /** @returns how many have ended */
 export async function endOtherSessions(
-  { mongo, stores, audit }: WriteDeps,
+  { mongo, stores, audit, now }: WriteDeps,
   { _id: user_id, account_id }: Pick<UserRef, '_id' | 'account_id'>,
   keep: string,
 ): Promise<number> {
   return await inTransaction(mongo, async (session) => {
+    // As in `signOutEverywhere`.
+    await stores.users.lock(user_id, now().toISOString(), session);
     const { deletedCount } = await stores.sessions.endAll(user_id, session, keep);
     if (deletedCount === 0) return 0;
     const before = { sessions: deletedCount };
