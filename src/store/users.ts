@@ -122,7 +122,7 @@ export function createUserStore(db: Db) {
       id: string,
       login: Required<Pick<UserDocument, 'password_hash' | 'password_expires_at'>>,
       session: ClientSession,
-    ) => users.updateOne({ _id: id }, { $set: login }, { session }),
+    ) => users.findOneAndUpdate({ _id: id }, { $set: login }, { session }),
     /**
      * Locks a user until the session ends.
      * @param passkey id of the passkey that signs in

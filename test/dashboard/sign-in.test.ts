@@ -119,6 +119,23 @@ test('a password that changes during its check begins no session', async () => {
   }
 });
 
+test.each([true, false])(
+  'a reset drops a second factor that is added meanwhile; of a user who leaves (%s) it is none',
+  async (leaves) => {
+    const user = await owner();
+    const { users } = service.stores;
+    const find = jest.spyOn(users, 'byEmail').mockImplementationOnce(async () => {
+      await addSecondFactor(service, user);
+      if (leaves) await inTransaction(service.mongo, (session) => users.remove(user._id, session));
+      return [user];
+    });
+    const request = { email: user.email, account_id: undefined, dropSecondFactor: true };
+    expect(await resetPassword(getDeps(), request)).toEqual(leaves ? null : expect.any(String));
+    find.mockRestore();
+    expect((await users.get(user._id))?.totp).toBe(leaves ? undefined : null);
+  },
+);
+
 test('a wrong password gets the same answer as late for an unknown e-mail and one of several merchants', async () => {
   const user = await owner();
   for (const { account_id } of [await service.account(), await service.account()]) {

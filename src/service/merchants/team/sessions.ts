@@ -208,15 +208,17 @@ export async function resetPassword(
   const users = (await stores.users.byEmail(email.toLowerCase())).filter(
     (each) => account_id === undefined || each.account_id === account_id,
   );
-  const [user] = users;
-  if (user === undefined) return null;
+  const [found] = users;
+  if (found === undefined) return null;
   if (users.length > 1) {
     const accounts = users.map((each) => each.account_id).join(', ');
     throw new ServiceError('account_required', `Name the account with --account: ${accounts}.`);
   }
   const { password, ...login } = await createInitialPassword(now());
-  await inTransaction(mongo, async (session) => {
-    await stores.users.setInitialPassword(user._id, login, session);
+  const reset = await inTransaction(mongo, async (session) => {
+    // The user may have another second factor than before, or be removed.
+    const user = await stores.users.setInitialPassword(found._id, login, session);
+    if (user === null) return null;
     await stores.sessions.endAll(user._id, session);
     await withdrawSentInvitations({ stores, audit }, user, session);
     const { _id: target } = user;
@@ -225,15 +227,17 @@ export async function resetPassword(
       after: { email: user.email },
     };
     await audit({ act: 'user.password_reset', ...change }, session);
-    if (!dropSecondFactor) return;
+    if (!dropSecondFactor) return user;
     for (const { id } of user.passkeys ?? [])
       await dropPasskey({ stores, audit, now }, user, id, session);
-    if (user.totp === null) return;
+    if (user.totp === null) return user;
     await stores.users.dropTotp(target, session);
     await audit({ act: 'user.second_factor_off', ...change }, session);
     await notifyUser({ stores, now }, user, { kind: 'second_factor_off' }, session);
+    return user;
   });
-  await clearUser(stores.throttles, user, now());
+  if (reset === null) return null;
+  await clearUser(stores.throttles, reset, now());
   return password;
 }
 
