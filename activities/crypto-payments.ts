@@ -2,7 +2,6 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { abandon, inTransaction, isDuplicateKey } from '../src/base/mongo';
 import { getVerificationMode } from '../src/domain/banks/callback';
 import { isInSuspense } from '../src/domain/banks/movement';
-import type { CryptoPaymentRequest } from '../src/domain/creation';
 import {
   assetRules,
   bookCurrency,
@@ -127,14 +126,36 @@ async function openCryptoPayment(
   input: OpenCryptoPayment,
 ): Promise<CryptoPaymentOpening> {
   const { stores } = deps;
-  const { crypto_payment_id, connector, request_id } = input;
+  const { crypto_payment_id, chain_id, token_contract, play_url = null, ...facts } = input;
+  const { connector, request_id } = facts;
   const existing = await stores.crypto_payments.get(crypto_payment_id);
   if (existing !== null) return buildOpening(existing, request_id);
   const payment = await inTransaction(deps.mongo, async (session) => {
     const request = await stores.idempotency.clearRequest(crypto_payment_id, session);
     // Another attempt was first, or the request was released.
     if (request === null || !('crypto_payment' in request)) return await abandon(session);
-    const fresh = newPayment(deps.payTokenKey, input, request.crypto_payment);
+    const fresh: CryptoPaymentDocument = {
+      _id: crypto_payment_id,
+      ...facts,
+      ...request.crypto_payment,
+      version: 1,
+      transition: 1,
+      position: positionAt(input.created_at),
+      status: 'awaiting_deposit',
+      amount_received: '0',
+      payment_uri: paymentUri(input),
+      play_url,
+      deposits: [],
+      accepted: false,
+      reported: [],
+      failure: null,
+      received_at: null,
+      updated_at: input.created_at,
+      bank_reference: null,
+      token_hash: derivePayTokenHash(deps.payTokenKey, crypto_payment_id),
+      attention: null,
+      audit: [],
+    };
     await stores.crypto_payments.insert(fresh, session);
     return fresh;
   }).catch((error: unknown) => {
@@ -162,37 +183,6 @@ function buildOpening(payment: CryptoPaymentDocument, request_id: string): Crypt
     transition: 1,
     facts,
     verification: getVerificationMode(payment.livemode),
-  };
-}
-
-/** @see docs/api.md#crypto */
-function newPayment(
-  payTokenKey: Buffer,
-  input: OpenCryptoPayment,
-  request: CryptoPaymentRequest,
-): CryptoPaymentDocument {
-  const { crypto_payment_id, chain_id, token_contract, play_url = null, ...facts } = input;
-  return {
-    _id: crypto_payment_id,
-    ...facts,
-    ...request,
-    version: 1,
-    transition: 1,
-    position: positionAt(input.created_at),
-    status: 'awaiting_deposit',
-    amount_received: '0',
-    payment_uri: paymentUri(input),
-    play_url,
-    deposits: [],
-    accepted: false,
-    reported: [],
-    failure: null,
-    received_at: null,
-    updated_at: input.created_at,
-    bank_reference: null,
-    token_hash: derivePayTokenHash(payTokenKey, crypto_payment_id),
-    attention: null,
-    audit: [],
   };
 }
 

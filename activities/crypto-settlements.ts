@@ -216,10 +216,31 @@ async function reserve(
     const request = await idempotency.clearRequest(input.crypto_settlement_id, session);
     if (request === null || !('settlement' in request)) return await abandon(session);
   }
+  const { crypto_settlement_id, scheduled, created_at, ...facts } = input;
   const amount = await checkAmount(stores, input, session);
-  const settlement = newSettlement(input, amount, wallet_address);
+  const due = Date.parse(created_at) + SETTLEMENT_DUE_SECONDS * 1_000;
+  const settlement: CryptoSettlementDocument = {
+    _id: crypto_settlement_id,
+    ...facts,
+    amount: String(parseUnits(amount)),
+    fee: '0',
+    wallet_address,
+    version: 1,
+    transition: 1,
+    position: positionAt(created_at),
+    status: 'pending',
+    transaction_id: null,
+    failure: null,
+    created_at,
+    updated_at: created_at,
+    completed_at: null,
+    bank_reference: null,
+    due_at: new Date(due).toISOString(),
+    attention: null,
+    audit: [],
+  };
   const kind = 'crypto_settlement_reserved';
-  await ledger.post(buildSettlementEntry(kind, settlement, input.created_at), session);
+  await ledger.post(buildSettlementEntry(kind, settlement, created_at), session);
   await crypto_settlements.insert(settlement, session);
   return settlement;
 }
@@ -245,34 +266,4 @@ async function checkAmount(
   const needed = input.amount === null ? leastSettlement(input, null) : parseUnits(input.amount);
   if (available < needed) throw new InsufficientBalance('The balance does not hold it.');
   return input.amount ?? String(available);
-}
-
-/** @see docs/api.md#settlements */
-function newSettlement(
-  input: OpenCryptoSettlement,
-  amount: string,
-  wallet_address: string,
-): CryptoSettlementDocument {
-  const { crypto_settlement_id, scheduled, created_at, ...facts } = input;
-  const due = Date.parse(created_at) + SETTLEMENT_DUE_SECONDS * 1_000;
-  return {
-    _id: crypto_settlement_id,
-    ...facts,
-    amount: String(parseUnits(amount)),
-    fee: '0',
-    wallet_address,
-    version: 1,
-    transition: 1,
-    position: positionAt(created_at),
-    status: 'pending',
-    transaction_id: null,
-    failure: null,
-    created_at,
-    updated_at: created_at,
-    completed_at: null,
-    bank_reference: null,
-    due_at: new Date(due).toISOString(),
-    attention: null,
-    audit: [],
-  };
 }

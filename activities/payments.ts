@@ -97,13 +97,21 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
       return movements;
     },
   };
-  const record = createRecord(deps, table, async (payment, request_id) => ({
-    facts: readFacts(payment, request_id),
-    return_url: payment.return_url ?? null,
-    expires_at: payment.expires_at,
-    authorized_at: payment.authorized_at,
-    movements: await listMovements(stores, payment._id),
-  }));
+  const record = createRecord(deps, table, async (payment, request_id) => {
+    const { _id, account_id, livemode, amount, currency, method, country, connector } = payment;
+    const { return_url = null, expires_at, authorized_at } = payment;
+    const isMethod = isPaymentMethodId(method);
+    const facts = {
+      payment_id: _id,
+      ...{ account_id, livemode, amount, currency, method, country, connector },
+      expires_at_ms: Date.parse(expires_at),
+      settlement_due_seconds: isMethod ? methodRules(method).settlement_due_seconds : 0,
+      ...(isMethod && settlesSoon(method) ? { settles_soon: true as const } : {}),
+      request_id,
+    };
+    const movements = await listMovements(stores, _id);
+    return { facts, return_url, expires_at, authorized_at, movements };
+  });
   return {
     openPayment: (input: OpenPayment): Promise<OpenedPayment> =>
       openWithRetry((isRetry) => openPayment(deps, input, isRetry)),
@@ -216,17 +224,4 @@ function getFailure(session: SessionAnswer | null): Failure | null {
 
 function eventData({ _id }: Pick<PaymentDocument, '_id'>): Record<string, string> {
   return { payment_id: _id };
-}
-
-function readFacts(payment: PaymentDocument, request_id: string) {
-  const { _id, account_id, livemode, amount, currency, method, country, connector } = payment;
-  const isMethod = isPaymentMethodId(method);
-  return {
-    payment_id: _id,
-    ...{ account_id, livemode, amount, currency, method, country, connector },
-    expires_at_ms: Date.parse(payment.expires_at),
-    settlement_due_seconds: isMethod ? methodRules(method).settlement_due_seconds : 0,
-    ...(isMethod && settlesSoon(method) ? { settles_soon: true as const } : {}),
-    request_id,
-  };
 }

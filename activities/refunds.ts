@@ -1,6 +1,5 @@
 import type { ClientSession } from 'mongodb';
 import { abandon } from '../src/base/mongo';
-import type { RefundRequest } from '../src/domain/creation';
 import { notFound } from '../src/domain/errors';
 import type { Failure } from '../src/domain/failure';
 import { MAIN_BALANCE } from '../src/domain/money/money';
@@ -104,38 +103,33 @@ function buildOpening(
   deps: RecordDeps,
   input: OpenRefund,
 ): Reservation<RefundDocument, RefundOpening> {
-  const { refund_id: id, request_id, created_at } = input;
+  const { stores } = deps;
+  const { refund_id: id, request_id, created_at, payment_id, currency, amount } = input;
   return {
-    ...{ resource: 'refund', id, request_id, get: deps.stores.refunds.get },
+    ...{ resource: 'refund', id, request_id, get: stores.refunds.get },
     lockRequest: buildLockRequest(bookId(input), created_at),
     reserve: (session) => reserve(deps, input, session),
     accept: (refund) =>
       buildAcceptance(readFacts(refund, request_id), 'processing', refund.livemode),
-    refuseDebit: () => refuseDebit(deps, input),
-    explainMissing: () => explainRefusal(deps, input),
+    refuseDebit: async () => {
+      const payment = amount === null ? await stores.payments.get(payment_id) : null;
+      const remainder = payment === null ? 0 : refundableAmount(payment) - payment.refunded;
+      const debit = { balance_account: MAIN_BALANCE, currency, amount: amount ?? remainder };
+      return { outcome: 'refused', ...(await explainShortage(stores.ledger, input, debit)) };
+    },
+    explainMissing: async () => {
+      const record = await stores.idempotency.forResource(id);
+      if (!record?.request) return await throwMissing(stores, 'refund', id);
+      const payment = await stores.payments.get(payment_id);
+      if (payment === null || !isOwn(payment, input)) {
+        return { outcome: 'refused', ...notFound('payment') };
+      }
+      const fault = refundFault(payment, amount, new Date(input.accepted_at));
+      // Released by a failed refund between the two reads: try again.
+      if (fault === undefined) throw new Error('The remainder changed while it was looked at.');
+      return { outcome: 'refused', ...fault };
+    },
   };
-}
-
-async function refuseDebit({ stores }: RecordDeps, input: OpenRefund): Promise<RefundOpening> {
-  const { payment_id, currency, amount } = input;
-  const payment = amount === null ? await stores.payments.get(payment_id) : null;
-  const remainder = payment === null ? 0 : refundableAmount(payment) - payment.refunded;
-  const debit = { balance_account: MAIN_BALANCE, currency, amount: amount ?? remainder };
-  return { outcome: 'refused', ...(await explainShortage(stores.ledger, input, debit)) };
-}
-
-async function explainRefusal({ stores }: RecordDeps, input: OpenRefund): Promise<RefundOpening> {
-  const { refund_id, payment_id, account_id, livemode, amount, accepted_at } = input;
-  const record = await stores.idempotency.forResource(refund_id);
-  if (!record?.request) return await throwMissing(stores, 'refund', refund_id);
-  const payment = await stores.payments.get(payment_id);
-  if (payment === null || !isOwn(payment, account_id, livemode)) {
-    return { outcome: 'refused', ...notFound('payment') };
-  }
-  const fault = refundFault(payment, amount, new Date(accepted_at));
-  // Released by a failed refund between the two reads: try again.
-  if (fault === undefined) throw new Error('The remainder changed while it was looked at.');
-  return { outcome: 'refused', ...fault };
 }
 
 function readFacts(refund: RefundDocument, request_id: string) {
@@ -163,29 +157,18 @@ async function reserve(
   input: OpenRefund,
   session: ClientSession,
 ): Promise<RefundDocument | null> {
-  const { refund_id, payment_id, amount, account_id, livemode, accepted_at } = input;
-  const payment = await stores.payments.reserveRefund(payment_id, amount, session);
-  if (payment === null || !isOwn(payment, account_id, livemode)) return await abandon(session);
-  if (refundFault(payment, amount, new Date(accepted_at))) return await abandon(session);
+  const { refund_id, payment_id, account_id, livemode, created_at, request_id } = input;
+  const payment = await stores.payments.reserveRefund(payment_id, input.amount, session);
+  if (payment === null || !isOwn(payment, input)) return await abandon(session);
+  if (refundFault(payment, input.amount, new Date(input.accepted_at))) {
+    return await abandon(session);
+  }
   const request = await stores.idempotency.clearRequest(refund_id, session);
   if (request === null || !('refund' in request)) return await abandon(session);
-  const refund = newRefund(input, payment, request.refund);
-  const entry = buildRefundEntry('refund_accepted', refund, { at: input.created_at });
-  await stores.ledger.post(entry, session);
-  await stores.refunds.insert(refund, session);
-  return refund;
-}
-
-/** @param payment before the reservation */
-function newRefund(
-  input: OpenRefund,
-  payment: PaymentDocument,
-  { reason }: RefundRequest,
-): RefundDocument {
-  const { refund_id, payment_id, account_id, livemode, created_at, request_id } = input;
+  const { reason } = request.refund;
   const { method, connector, currency, bank_reference } = payment;
   const due = Date.parse(created_at) + input.due_seconds * 1_000;
-  return {
+  const refund: RefundDocument = {
     _id: refund_id,
     ...{ account_id, livemode, payment_id, reason, currency, method, connector, request_id },
     version: 1,
@@ -203,8 +186,12 @@ function newRefund(
     attention: null,
     audit: [],
   };
+  const entry = buildRefundEntry('refund_accepted', refund, { at: created_at });
+  await stores.ledger.post(entry, session);
+  await stores.refunds.insert(refund, session);
+  return refund;
 }
 
-function isOwn(payment: PaymentDocument, account_id: string, livemode: boolean): boolean {
+function isOwn(payment: PaymentDocument, { account_id, livemode }: OpenRefund): boolean {
   return payment.account_id === account_id && payment.livemode === livemode;
 }

@@ -28,18 +28,14 @@ export interface PaymentRequest {
   error_url: string;
 }
 
-export interface AcceptedPayment {
+interface AcceptedPayment {
   stored: PaymentRequest;
   routing: Omit<PaymentInput, 'payment_id' | 'return_url' | 'request_id' | 'clock'>;
 }
 
-/** May be personal, so it must not be in Temporal. */
-export interface RefundRequest {
-  reason: string | null;
-}
-
 interface AcceptedRefund {
-  refund: RefundRequest;
+  /** May be personal, so it must not be in Temporal. */
+  refund: { reason: string | null };
   routing: Omit<RefundInput, 'refund_id' | 'request_id' | 'clock'>;
 }
 
@@ -59,9 +55,8 @@ export interface AcceptedRecipient {
   recipient: RecipientFacts & { last4: string; ciphertext: string; kid: string };
 }
 
-export type CryptoPaymentRequest = PayoutRequest;
 interface AcceptedCryptoPayment {
-  crypto_payment: CryptoPaymentRequest;
+  crypto_payment: PayoutRequest;
   routing: Omit<CryptoPaymentInput, 'crypto_payment_id' | 'request_id' | 'clock'>;
 }
 

@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, proxyActivities } from '@temporalio/workflow';
-import type { CryptoPaymentOpening, OpenCryptoPayment } from '../../activities/crypto-payments';
+import type { CryptoPaymentOpening } from '../../activities/crypto-payments';
 import type {
   AddressAnswer,
   CryptoConnectorActivities,
@@ -35,26 +35,20 @@ export async function open(
   const { chain_id = null, token_contract = null, ...otherTerms } = terms;
   const created_at = timestamp(mail);
   const fields = { ...facts, ...otherTerms, chain_id, token_contract, created_at };
-  const opening = await openOrRefusal(fields);
-  if ('code' in opening) return await refuseOpening(input, opening, 'address_in_use');
+  let opening: CryptoPaymentOpening;
+  try {
+    opening = await writeLocally((activities) => activities.openCryptoPayment(fields));
+  } catch (error) {
+    const message = findRefusal(error, 'address_in_use');
+    if (message === undefined) throw error;
+    return await refuseOpening(input, decline({ message }), 'address_in_use');
+  }
   const snapshot = { ...opening, attention: null };
   const payment = newCryptoPayment(mail, input.crypto_payment_id, snapshot, false);
   const assetAmount = formatUnits(terms.amount_due, input);
   upsertLabels(payment, { ...payment.labels, assetAmount });
   record.show(payment);
   return { outcome: 'accepted', resource: payment };
-}
-
-async function openOrRefusal(
-  fields: OpenCryptoPayment,
-): Promise<CryptoPaymentOpening | RuleViolation> {
-  try {
-    return await writeLocally((activities) => activities.openCryptoPayment(fields));
-  } catch (error) {
-    const message = findRefusal(error, 'address_in_use');
-    if (message === undefined) throw error;
-    return { code: 'asset_not_available', message };
-  }
 }
 
 async function refuseOpening(

@@ -103,19 +103,16 @@ function readReport(
         payment.facts,
       );
     }
-    case 'expired':
-      return closeEarly(payment);
+    case 'expired': {
+      const isEmpty = payment.status === 'awaiting_deposit' && !isAnyPending(payment.deposits);
+      if (!isEmpty) return { kind: 'unapplied', reason: 'a deposit is there, or it has ended' };
+      payment.facts.expires_at = timestamp(payment);
+      payment.closesAt = Date.parse(payment.facts.expires_at);
+      return { kind: 'changed', deposits: [...payment.deposits], steps: [] };
+    }
     default:
       return assertNever(name);
   }
-}
-
-function closeEarly(payment: CryptoPayment): DepositChange {
-  const isEmpty = payment.status === 'awaiting_deposit' && !isAnyPending(payment.deposits);
-  if (!isEmpty) return { kind: 'unapplied', reason: 'a deposit is there, or it has ended' };
-  payment.facts.expires_at = timestamp(payment);
-  payment.closesAt = Date.parse(payment.facts.expires_at);
-  return { kind: 'changed', deposits: [...payment.deposits], steps: [] };
 }
 
 /** @throws StaleState after a sync from the database */

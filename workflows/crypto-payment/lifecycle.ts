@@ -24,7 +24,6 @@ import {
   type Lifecycle,
   runLifecycle,
 } from '../shared/lifecycle';
-import type { Due } from '../shared/loop';
 import { findNamed } from '../shared/movement';
 import { type ActRules, type AuditedAct, stateFault } from '../shared/operator-acts';
 import { findRefusal } from '../shared/refusal';
@@ -60,9 +59,7 @@ export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPa
   return getResult(mail, start.crypto_payment_id);
 }
 
-type Rules = Lifecycle<CryptoPaymentKind, CryptoPayment, CryptoPaymentItem>;
-
-const rules: Rules = {
+const rules: Lifecycle<CryptoPaymentKind, CryptoPayment, CryptoPaymentItem> = {
   kind: 'crypto_payment',
   noun: 'crypto payment',
   workflowId: cryptoPaymentWorkflowId,
@@ -110,39 +107,32 @@ const rules: Rules = {
     payment.screenings.size === 0 &&
     (payment.isOverdueReported || !isAnyPending(payment.deposits)),
   isIdle: ({ screenings }) => screenings.size === 0,
-  nextDue,
+  nextDue: (payment) => {
+    const { snoozedUntil, closed, closesAt, deposits, isOverdueReported } = payment;
+    const isClosing = isWaiting(payment) && !closed;
+    // A snooze only silences the attention reason: the window closes on time.
+    if (snoozedUntil !== undefined && !(isClosing && closesAt < snoozedUntil)) {
+      const act = async () => {
+        payment.snoozedUntil = undefined;
+        await updateAttention(payment);
+      };
+      return { at: snoozedUntil, summary: 'The snooze ends', act };
+    }
+    if (isClosing) {
+      return { at: closesAt, summary: 'The window closes', act: () => close(payment) };
+    }
+    const pending = deposits.filter((deposit) => deposit.status === 'pending');
+    if (isOverdueReported || pending.length === 0) return undefined;
+    const lastSeen = Math.max(...pending.map(({ seen_at }) => Date.parse(seen_at)));
+    const at = Math.max(closesAt, lastSeen) + UNCONFIRMED_MS;
+    const act = () => record.flagOverdue(payment, 'deposit_unconfirmed');
+    return { at, summary: 'The deposit should be confirmed', act };
+  },
   getState,
   getResult,
 };
 
 const UNCONFIRMED_MS = 24 * 3_600_000;
-
-function nextDue(payment: CryptoPayment): Due | undefined {
-  const { snoozedUntil, closed, closesAt } = payment;
-  const isClosing = isWaiting(payment) && !closed;
-  // A snooze only silences the attention reason: the window closes on time.
-  if (snoozedUntil !== undefined && !(isClosing && closesAt < snoozedUntil)) {
-    const act = async () => {
-      payment.snoozedUntil = undefined;
-      await updateAttention(payment);
-    };
-    return { at: snoozedUntil, summary: 'The snooze ends', act };
-  }
-  if (isClosing) {
-    return { at: closesAt, summary: 'The window closes', act: () => close(payment) };
-  }
-  const at = findOverdueTime(payment);
-  const act = () => record.flagOverdue(payment, 'deposit_unconfirmed');
-  return at === undefined ? undefined : { at, summary: 'The deposit should be confirmed', act };
-}
-
-function findOverdueTime(payment: CryptoPayment): number | undefined {
-  const { deposits, closesAt, isOverdueReported } = payment;
-  if (isOverdueReported) return undefined;
-  const pending = deposits.filter((deposit) => deposit.status === 'pending');
-  if (pending.length === 0) return undefined;
-  return Math.max(closesAt, ...pending.map(({ seen_at }) => Date.parse(seen_at))) + UNCONFIRMED_MS;
-}
 
 const ASK_AGAIN_MS = { min: 60_000, max: 30 * 60_000 };
 

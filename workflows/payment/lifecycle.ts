@@ -27,7 +27,6 @@ import {
   untilOpened,
 } from '../shared/inbox';
 import { type Acts, handleCommon, type Lifecycle, runLifecycle } from '../shared/lifecycle';
-import type { Due } from '../shared/loop';
 import { type ActRules, stateFault } from '../shared/operator-acts';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { refuse, rejectUpdate } from '../shared/refusal';
@@ -158,7 +157,16 @@ const rules: Lifecycle<PaymentKind, Payment, PaymentItem> = {
   } satisfies Acts<PaymentKind, Payment>,
   isFinal: (payment) => isFinal(payment.status) && isIdle(payment),
   isIdle,
-  nextDue,
+  nextDue: (payment) => {
+    const { status, facts, isOverdueReported } = payment;
+    if (isCancellable(status)) {
+      if (holdsMoney(payment)) return undefined;
+      return { at: facts.expires_at_ms, summary: 'Payment expires', act: () => expire(payment) };
+    }
+    if (status !== 'authorized' || isOverdueReported) return undefined;
+    const act = () => record.flagOverdue(payment, 'settlement_overdue');
+    return { at: settlementDue(payment), summary: 'Settlement is due', act };
+  },
   endsSoon: ({ facts }) => facts.settles_soon === true,
   getState,
   getResult: readState,
@@ -196,17 +204,6 @@ function hasUnprocessedPayment({ inbox }: Payment): boolean {
   return inbox.some(
     (item) => item.kind === 'callback' && (item.name === 'authorized' || item.name === 'settled'),
   );
-}
-
-function nextDue(payment: Payment): Due | undefined {
-  const { status, facts, isOverdueReported } = payment;
-  if (isCancellable(status)) {
-    if (holdsMoney(payment)) return undefined;
-    return { at: facts.expires_at_ms, summary: 'Payment expires', act: () => expire(payment) };
-  }
-  if (status !== 'authorized' || isOverdueReported) return undefined;
-  const act = () => record.flagOverdue(payment, 'settlement_overdue');
-  return { at: settlementDue(payment), summary: 'Settlement is due', act };
 }
 
 async function expire(payment: Payment): Promise<void> {

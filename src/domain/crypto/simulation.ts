@@ -42,7 +42,7 @@ interface Report {
 }
 
 export function simulateReport(
-  payment: SimulatedPayment,
+  { deposits, required_confirmations, ...payment }: SimulatedPayment,
   request: SimulatedDeposit,
   defaults: Defaults,
 ): Report {
@@ -53,7 +53,7 @@ export function simulateReport(
     case 'expired':
       return { name: event, callback: { occurred_at: defaults.now, ...why } };
     case 'deposit_undone': {
-      const last = payment.deposits.at(-1)?.transaction_id;
+      const last = deposits.at(-1)?.transaction_id;
       const transaction_id = request.transaction_id ?? last ?? defaults.transaction_id;
       return { name: event, callback: { occurred_at: defaults.now, transaction_id, ...why } };
     }
@@ -61,34 +61,25 @@ export function simulateReport(
     case 'received':
     case 'underpaid':
     case 'held': {
-      const deposit = buildDeposit(payment, event, request, defaults);
+      const transaction_id = request.transaction_id ?? defaults.transaction_id;
+      const existing = deposits.find((deposit) => deposit.transaction_id === transaction_id);
+      const due = parseUnits(payment.amount_due);
+      const rest = due - parseUnits(payment.amount_received);
+      const missing = rest > 0n ? rest : due;
+      const amount = event === 'underpaid' && missing > 1n ? missing / 2n : missing;
+      // The sandbox chain screens existing transactions.
+      const verdict = existing !== undefined && event === 'deposit' ? undefined : 'passed';
+      const deposit = {
+        // The first sight of a deposit decides whether it is late.
+        occurred_at: existing?.seen_at ?? defaults.now,
+        transaction_id,
+        amount: request.amount ?? existing?.amount ?? String(amount),
+        confirmations: request.confirmations ?? required_confirmations,
+        screening: event === 'held' ? 'failed' : verdict,
+      } as const;
       return { name: 'deposit', callback: { ...deposit, ...why } };
     }
     default:
       return assertNever(event);
   }
-}
-
-function buildDeposit(
-  { deposits, required_confirmations, ...payment }: SimulatedPayment,
-  event: SimulatedEvent,
-  request: SimulatedDeposit,
-  defaults: Defaults,
-): Report['callback'] {
-  const transaction_id = request.transaction_id ?? defaults.transaction_id;
-  const existing = deposits.find((deposit) => deposit.transaction_id === transaction_id);
-  const due = parseUnits(payment.amount_due);
-  const rest = due - parseUnits(payment.amount_received);
-  const missing = rest > 0n ? rest : due;
-  const amount = event === 'underpaid' && missing > 1n ? missing / 2n : missing;
-  // The sandbox chain screens existing transactions.
-  const verdict = existing !== undefined && event === 'deposit' ? undefined : 'passed';
-  return {
-    // The first sight of a deposit decides whether it is late.
-    occurred_at: existing?.seen_at ?? defaults.now,
-    transaction_id,
-    amount: request.amount ?? existing?.amount ?? String(amount),
-    confirmations: request.confirmations ?? required_confirmations,
-    screening: event === 'held' ? 'failed' : verdict,
-  };
 }

@@ -1,4 +1,3 @@
-import type { AcceptedPayment } from '../../domain/creation';
 import { Refusal, unavailable } from '../../domain/errors';
 import {
   isPaymentMethodId,
@@ -35,7 +34,55 @@ import { createGet, createList, findCreated } from './read';
 export function createPayment(deps: MerchantDeps, request: CreateRequest<wire.CreatePayment>) {
   return createOnce(deps, request, {
     operation: wire.createPayment.operation,
-    accept: (body, id) => acceptPayment(deps, request.caller, body, id),
+    accept: async (body, id) => {
+      const { account_id, livemode } = request.caller;
+      const account = await deps.stores.accounts.getCached(account_id);
+      const findConnector = await readRouting(deps, { account_id, livemode });
+      const { method, amount, currency, country, customer } = body;
+      const enabled = new Set<string>(
+        availableMethods(findConnector, account?.enabled_methods ?? []),
+      );
+      const connector = findConnector(method, currency);
+      if (connector === undefined) enabled.delete(method);
+      const details = checkMethodRequirements(
+        { method, currency, country, email: customer?.email },
+        enabled,
+      );
+      if (details.length > 0 || connector === undefined || !isPaymentMethodId(method)) {
+        const message = 'The request does not meet the requirements of the payment method.';
+        throw new Refusal('method_requirements_not_met', message, { details });
+      }
+      const { expires_in_seconds, settlement_due_seconds } = methodRules(method);
+      const { reference = null, metadata, success_url, error_url } = body;
+      const { email = null, first_name = null, last_name = null } = customer ?? {};
+      const payer = await deps.payers.encrypt({ account_id, livemode }, id, {
+        email,
+        first_name,
+        last_name,
+        reference: customer?.reference ?? null,
+      });
+      return {
+        stored: {
+          reference,
+          customer: payer,
+          success_url,
+          error_url,
+          metadata: readMetadataText(metadata),
+        },
+        routing: {
+          account_id,
+          livemode,
+          amount,
+          currency,
+          method,
+          connector,
+          country: country ?? null,
+          expires_in_seconds,
+          settlement_due_seconds,
+          ...(settlesSoon(method) ? { settles_soon: true } : {}),
+        },
+      };
+    },
     open: (reservation) => openPayment(deps, request, reservation),
   });
 }
@@ -88,58 +135,6 @@ export async function cancelPayment(
     ? 'Money has come for the payment, and is being looked into; it cannot be cancelled now.'
     : `The payment is ${status}; it can no longer be cancelled.${isPaid ? ' Refund it instead.' : ''}`;
   throw new Refusal('cannot_cancel', message);
-}
-
-async function acceptPayment(
-  deps: MerchantDeps,
-  { account_id, livemode }: Owner,
-  body: wire.CreatePayment,
-  id: string,
-): Promise<AcceptedPayment> {
-  const account = await deps.stores.accounts.getCached(account_id);
-  const findConnector = await readRouting(deps, { account_id, livemode });
-  const { method, amount, currency, country, customer } = body;
-  const enabled = new Set<string>(availableMethods(findConnector, account?.enabled_methods ?? []));
-  const connector = findConnector(method, currency);
-  if (connector === undefined) enabled.delete(method);
-  const details = checkMethodRequirements(
-    { method, currency, country, email: customer?.email },
-    enabled,
-  );
-  if (details.length > 0 || connector === undefined || !isPaymentMethodId(method)) {
-    const message = 'The request does not meet the requirements of the payment method.';
-    throw new Refusal('method_requirements_not_met', message, { details });
-  }
-  const { expires_in_seconds, settlement_due_seconds } = methodRules(method);
-  const { reference = null, metadata, success_url, error_url } = body;
-  const { email = null, first_name = null, last_name = null } = customer ?? {};
-  const payer = await deps.payers.encrypt({ account_id, livemode }, id, {
-    email,
-    first_name,
-    last_name,
-    reference: customer?.reference ?? null,
-  });
-  return {
-    stored: {
-      reference,
-      customer: payer,
-      success_url,
-      error_url,
-      metadata: readMetadataText(metadata),
-    },
-    routing: {
-      account_id,
-      livemode,
-      amount,
-      currency,
-      method,
-      connector,
-      country: country ?? null,
-      expires_in_seconds,
-      settlement_due_seconds,
-      ...(settlesSoon(method) ? { settles_soon: true } : {}),
-    },
-  };
 }
 
 async function openPayment(
