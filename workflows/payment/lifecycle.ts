@@ -37,6 +37,7 @@ import {
   bookChargeback,
   bookResolution,
   bookReversal,
+  findRemainingReason,
   forwardAct,
   liftDispute,
   pickSettled,
@@ -144,12 +145,13 @@ const rules: Lifecycle<PaymentKind, Payment, PaymentItem> = {
     mark_reversed: bookReversal,
     resolve_movement: bookResolution,
     give_up_closing: async (payment, audit) => {
-      const { closing, instructing, attention } = payment;
+      const { closing, instructing } = payment;
       if (!closing && instructing.size === 0) {
         return 'No session, void or reversal of the payment is open at the bank.';
       }
       // What was to go back stays in suspense.
-      await record.recordAct(payment, audit, instructing.size === 0 ? null : attention);
+      const attention = instructing.size === 0 ? findRemainingReason(payment) : payment.attention;
+      await record.recordAct(payment, audit, attention);
       payment.giveUpClosing();
       for (const giveUp of instructing.values()) giveUp();
       return undefined;

@@ -96,13 +96,21 @@ export async function dispute(payment: Payment, attention: PaymentAttention): Pr
   await record.setAttention(payment, attention);
 }
 
+/** Finds the reason that an act leaves: what is in suspense keeps its own. */
+export function findRemainingReason(payment: Payment): PaymentAttention | null {
+  const { attention, movements } = payment;
+  const isOfLate = attention?.startsWith('late_') === true && holdsMoney(payment);
+  if (isOfLate || keepsReason(payment, movements)) return attention;
+  return findReason(movements) as PaymentAttention | null;
+}
+
 export async function bookChargeback(
   payment: Payment,
   audit: AuditedAct,
   { amount, operation_id }: Pick<OperatorItem<string, unknown>, 'amount' | 'operation_id'>,
 ): Promise<string | undefined> {
   const { id: payment_id } = payment;
-  const attention = keepsReason(payment, payment.movements) ? payment.attention : null;
+  const attention = findRemainingReason(payment);
   const act = { ...buildAct(payment, audit), attention };
   const chargeback = {
     payment_id,
@@ -140,7 +148,7 @@ export async function liftDispute(
   { dispute_id }: Pick<OperatorItem<string, unknown>, 'dispute_id'>,
 ): Promise<string | undefined> {
   const { id: payment_id } = payment;
-  const attention = keepsReason(payment, payment.movements) ? payment.attention : null;
+  const attention = findRemainingReason(payment);
   const act = { ...buildAct(payment, audit), attention };
   const lift = { payment_id, ...act, dispute_id: dispute_id ?? null };
   const answer = await record.book(payment, 'liftDispute', lift);

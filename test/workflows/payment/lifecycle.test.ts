@@ -1,4 +1,4 @@
-import { defineSearchAttributeKey } from '@temporalio/common';
+import { ApplicationFailure, defineSearchAttributeKey } from '@temporalio/common';
 import { createPaymentActivities, type PaymentTransition } from '../../../activities/payments';
 import type {
   CloseAnswer,
@@ -246,6 +246,21 @@ describe('a cancelled payment whose session the bank does not close', () => {
       expect(await stored()).toMatchObject({ attention: null, audit });
       expect(await refusalAfterEnd('give_up_closing')).toMatchObject({ code: 'wrong_state' });
       await saveHistory(handle, 'payment-closing-given-up');
+    });
+  });
+
+  test('still shows late funds when an operator gives up closing it', () => {
+    const closeSession = () => Promise.reject(new Error('the bank is away'));
+    const reversePayment = () => Promise.reject(ApplicationFailure.nonRetryable('not possible'));
+    return withPayment(scriptedBank({ closeSession, reversePayment }), async (payment) => {
+      const { handle, act, signal, becomes, attention } = payment;
+      await act('cancel', MERCHANT);
+      await becomes({ attention: 'session_not_closed' });
+      await signal('settled');
+      await becomes({ attention: 'late_settlement_not_reversed' });
+      await act('give_up_closing');
+      expect(await handle.result()).toMatchObject({ status: 'cancelled' });
+      expect(await attention()).toBe('late_settlement_not_reversed');
     });
   });
 });

@@ -189,11 +189,13 @@ describe('a payment', () => {
       instructions: ['reversal:second'],
     },
     {
-      title: 'whose bank refuses to send money in suspense back is not said to send it back again',
+      title: 'whose bank refuses to send money in suspense back has it shown until it is back',
       steps: [
         SECOND,
         ['resolve_movement', { as: 'customer' }, NOT_SENT_BACK],
         ['resolve_movement', { as: 'customer' }, INSTRUCTED_ONCE],
+        ['claw_back', {}, NOT_SENT_BACK],
+        ['act dispute_won', {}, NOT_SENT_BACK],
         ['mark_reversed', {}, 'clear', SETTLED],
       ],
       bank: { reversePayment: async () => ({ outcome: 'refused', code: 'no', message: 'No.' }) },
