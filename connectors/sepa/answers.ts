@@ -1,5 +1,5 @@
 import type { PayeeResult } from '../../src/domain/banks/callback';
-import { type FileStatus, type SepaFile, STATUSES_MAX } from '../../src/service/banks/sepa/book';
+import { type SepaFile, STATUSES_MAX } from '../../src/service/banks/sepa/book';
 import {
   type FileVerification,
   hasArrivedBefore,
@@ -37,7 +37,13 @@ export async function applyStatus(deps: AnswerDeps, report: StatusReport): Promi
   const { message_id, status: own, code, verification } = report;
   const created_at = report.created_at ?? deps.now().toISOString();
   const answer = { created_at, message_id, status: own, code };
-  const file = { ...found, statuses: await keepStatus(deps, found, answer) };
+  const push = { $each: [answer], $sort: { created_at: 1 as const }, $slice: -STATUSES_MAX };
+  await book.files.updateOne(
+    { _id: found._id, statuses: { $not: { $elemMatch: answer } } },
+    { $push: { statuses: push } },
+  );
+  // Without this answer.
+  const file = { ...found, statuses: found.statuses ?? [] };
   const isNewest = file.statuses.every((each) => each.created_at <= created_at);
   if (verification !== null) await noteResults(deps, file, verification, created_at);
   if (file.instant) await executeLines(deps, file, report);
@@ -46,7 +52,14 @@ export async function applyStatus(deps: AnswerDeps, report: StatusReport): Promi
   // Of a file that may have arrived before, no payout is failed or freed, whatever else is said.
   const duplicateCode = isRejected ? codes.find(hasArrivedBefore) : undefined;
   const status = duplicateCode ?? own;
-  if (isNewest && status !== null) await setBankStatus(deps, file, status, verification);
+  if (isNewest && status !== null) {
+    // Ends the wait for a release, unless the bank still says no more.
+    const stays = verification?.isAlone === true || PENDING.includes(status);
+    await book.files.updateOne(
+      { _id: file._id },
+      { $set: { bank_status: status }, ...(stays ? {} : { $unset: { awaiting_release: '' } }) },
+    );
+  }
   if (duplicateCode !== undefined) await callDuplicate(deps, file, { code: duplicateCode });
   else {
     let withdrawn: string | null = null;
@@ -57,7 +70,13 @@ export async function applyStatus(deps: AnswerDeps, report: StatusReport): Promi
       else if (!isWithdrawn(why)) await failLine(deps, file, each);
       else if (isNewest) {
         withdrawn = why;
-        await withdrawLine(deps, file, { ...each, code: why });
+        // It was not executed, and waits for an operator.
+        const taken = await book.lines.updateOne(
+          { _id: payout_id, file_id: file._id, state: 'in_file' },
+          { $set: { state: 'waiting', withdrawn: why } },
+        );
+        const about = { payout_id, file_id: file._id, code: why };
+        if (taken.modifiedCount > 0) log.error(about, 'payout withdrawn');
       }
     }
     const states = ['in_file', 'executed', 'booked', 'returned'] as const;
@@ -72,9 +91,7 @@ export async function applyStatus(deps: AnswerDeps, report: StatusReport): Promi
     const isOver = file.statuses.some(
       (each) => each.created_at > created_at && !WAITING.includes(each.status),
     );
-    if (!isOver) {
-      await awaitRelease(deps, file, verification, created_at);
-    }
+    if (!isOver) await awaitRelease(deps, file, verification, created_at);
     return await endFiles(deps, [file._id]);
   }
   if (status === null || status === REJECTED) return await endFiles(deps, [file._id]);
@@ -86,20 +103,6 @@ export async function applyStatus(deps: AnswerDeps, report: StatusReport): Promi
   );
   if (acknowledged.modifiedCount > 0) log.info({ file_id: file._id, status }, 'file acknowledged');
   await endFiles(deps, [file._id]);
-}
-
-/** Stores an answer once. @returns those stored, without it */
-async function keepStatus(
-  { book }: AnswerDeps,
-  { _id, statuses = [] }: SepaFile,
-  answer: FileStatus,
-): Promise<FileStatus[]> {
-  const push = { $each: [answer], $sort: { created_at: 1 as const }, $slice: -STATUSES_MAX };
-  await book.files.updateOne(
-    { _id, statuses: { $not: { $elemMatch: answer } } },
-    { $push: { statuses: push } },
-  );
-  return statuses;
 }
 
 /** @see docs/sepa.md#verification-of-payee */
@@ -133,20 +136,6 @@ async function noteResults(
   await book.lines.updateMany(filter, update);
 }
 
-/** Ends the wait for a release, unless the bank still says no more. */
-async function setBankStatus(
-  { book }: AnswerDeps,
-  { _id }: SepaFile,
-  bank_status: string,
-  verification: FileVerification | null,
-): Promise<void> {
-  const stays = verification?.isAlone === true || PENDING.includes(bank_status);
-  await book.files.updateOne(
-    { _id },
-    { $set: { bank_status }, ...(stays ? {} : { $unset: { awaiting_release: '' } }) },
-  );
-}
-
 /** The bank may hold the file until somebody releases or withdraws it there. */
 async function awaitRelease(
   { book, log, now }: AnswerDeps,
@@ -166,19 +155,6 @@ async function awaitRelease(
     [{ $set: { awaiting_release: { since, checked_at: newest } } }],
   );
   if (held.modifiedCount > 0) log.warn({ file_id: _id }, 'the bank may wait for a release');
-}
-
-/** The payout was not executed, and waits for an operator. */
-async function withdrawLine(
-  { book, log }: AnswerDeps,
-  { _id: file_id }: SepaFile,
-  { payout_id, code }: { payout_id: string; code: string },
-): Promise<void> {
-  const withdrawn = await book.lines.updateOne(
-    { _id: payout_id, file_id, state: 'in_file' },
-    { $set: { state: 'waiting', withdrawn: code } },
-  );
-  if (withdrawn.modifiedCount > 0) log.error({ payout_id, file_id, code }, 'payout withdrawn');
 }
 
 /**

@@ -189,8 +189,23 @@ async function cutOne(deps: CutDeps, { _id: id }: SepaFile, batch: Batch): Promi
   const about = { created_at, execution_day, payouts: transfers.length, amount };
   const verified = isSmall && verifies ? { verified: true as const } : {};
   const facts = { ...about, ...verified, bytes, sha256: hash(xml) };
-  await storeFile(deps, id, transfers, facts);
-  log.info({ file_id: id, count: facts.payouts }, 'file cut');
+  const ids = transfers.map(({ payout_id }) => payout_id);
+  // In one transaction: a concurrent process that changed a line makes it fail.
+  await inTransaction(deps.mongo, async (session) => {
+    const carried = await book.lines.updateMany(
+      { _id: { $in: ids }, state: 'assigned', file_id: id },
+      { $set: { state: 'in_file' } },
+      { session },
+    );
+    const file = await book.files.updateOne(
+      { _id: id, state: 'open' },
+      { $set: { ...facts, state: 'cut' } },
+      { session },
+    );
+    if (carried.modifiedCount === ids.length && file.modifiedCount === 1) return;
+    throw new Error(`Another process has changed the file ${id}: it is cut again.`);
+  });
+  log.info({ file_id: id, count: ids.length }, 'file cut');
   return true;
 }
 
@@ -252,33 +267,6 @@ async function leaveOut(
   $set: Partial<SepaLine>,
 ): Promise<undefined> {
   await book.lines.updateOne({ _id, state: 'assigned', file_id }, { $set });
-}
-
-/**
- * Stores bytes and lines in one transaction: a concurrent process that changed a line makes it
- * fail.
- */
-async function storeFile(
-  { mongo, book }: CutDeps,
-  id: string,
-  transfers: readonly Transfer[],
-  facts: Partial<SepaFile>,
-): Promise<void> {
-  const ids = transfers.map(({ payout_id }) => payout_id);
-  await inTransaction(mongo, async (session) => {
-    const lines = await book.lines.updateMany(
-      { _id: { $in: ids }, state: 'assigned', file_id: id },
-      { $set: { state: 'in_file' } },
-      { session },
-    );
-    const file = await book.files.updateOne(
-      { _id: id, state: 'open' },
-      { $set: { ...facts, state: 'cut' } },
-      { session },
-    );
-    if (lines.modifiedCount === ids.length && file.modifiedCount === 1) return;
-    throw new Error(`Another process has changed the file ${id}: it is cut again.`);
-  });
 }
 
 /**

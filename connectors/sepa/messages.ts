@@ -221,6 +221,9 @@ function readStatus(report: Element): StatusReport {
   });
   const group = findAll(report, 'OrgnlGrpInfAndSts')[0];
   const header = findAll(report, 'GrpHdr')[0];
+  const text = textAt(header, 'CreDtTm') ?? '';
+  // One without an offset is read as UTC.
+  const time = new Date(/(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`);
   const [batch] = batches;
   // A file has one batch: whatever the group says, its status is that of the file.
   const statuses = [textAt(batch, 'PmtInfSts'), textAt(group, 'GrpSts')].filter(
@@ -233,18 +236,12 @@ function readStatus(report: Element): StatusReport {
   return {
     file_id: (textAt(group, 'OrgnlMsgId') ?? '').toLowerCase(),
     message_id: parseReference(textAt(header, 'MsgId')),
-    created_at: readTime(textAt(header, 'CreDtTm')),
+    created_at: Number.isNaN(time.getTime()) ? null : time.toISOString(),
     status: statuses[0] ?? null,
     code: readReason([batch, group]),
     payouts,
     verification: readVerification(statuses, payouts, listed),
   };
-}
-
-/** Reads a time without an offset as UTC. */
-function readTime(text = ''): string | null {
-  const time = new Date(/(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`);
-  return Number.isNaN(time.getTime()) ? null : time.toISOString();
 }
 
 const RESULTS: Partial<Record<string, PayeeResult>> = {

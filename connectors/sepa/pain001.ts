@@ -69,22 +69,22 @@ export function writePain001({
     writeAccount('DbtrAcct', debtor.iban),
     element('DbtrAgt', [writeBank(debtor.bic)]),
     leaf('ChrgBr', 'SLEV'),
-    ...transfers.map(writeTransfer),
+    ...transfers.map(({ payout_id, amount, name, iban, bic, address, text }) =>
+      element('CdtTrfTxInf', [
+        element('PmtId', [
+          leaf('InstrId', shortenId(payout_id)),
+          leaf('EndToEndId', shortenId(payout_id)),
+        ]),
+        element('Amt', [`<InstdAmt Ccy="EUR">${decimalMoney(amount, 'EUR')}</InstdAmt>`]),
+        ...(bic === null ? [] : [element('CdtrAgt', [writeBank(bic)])]),
+        element('Cdtr', [leaf('Nm', name), ...writeAddress(address)]),
+        writeAccount('CdtrAcct', iban),
+        ...(text === null ? [] : [element('RmtInf', [leaf('Ustrd', text)])]),
+      ]),
+    ),
   ]);
   const initiation = element('CstmrCdtTrfInitn', [group, batch]);
   return `<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="${NAMESPACE}">${initiation}</Document>\n`;
-}
-
-function writeTransfer({ payout_id, amount, name, iban, bic, address, text }: Transfer): string {
-  const id = shortenId(payout_id);
-  return element('CdtTrfTxInf', [
-    element('PmtId', [leaf('InstrId', id), leaf('EndToEndId', id)]),
-    element('Amt', [`<InstdAmt Ccy="EUR">${decimalMoney(amount, 'EUR')}</InstdAmt>`]),
-    ...(bic === null ? [] : [element('CdtrAgt', [writeBank(bic)])]),
-    element('Cdtr', [leaf('Nm', name), ...writeAddress(address)]),
-    writeAccount('CdtrAcct', iban),
-    ...(text === null ? [] : [element('RmtInf', [leaf('Ustrd', text)])]),
-  ]);
 }
 
 function writeAccount(name: string, iban: string): string {

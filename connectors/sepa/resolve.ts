@@ -1,7 +1,6 @@
 import type { Logger } from '../../src/base/log';
 import {
   type FilePart,
-  type LineMovement,
   type SepaBook,
   type SepaLine,
   type SepaPayment,
@@ -28,7 +27,13 @@ export async function resolveSums(
   { book, log }: ResolveDeps,
   sums: readonly FileSum[],
 ): Promise<Movement[]> {
-  const files = await findFiles(book, sums);
+  const named = [...new Set(sums.flatMap((sum) => sum.names))];
+  const files = new Set<string>();
+  for (let at = 0; at < named.length; at += FILES_MAX) {
+    const some = { _id: { $in: named.slice(at, at + FILES_MAX) }, state: { $ne: 'open' as const } };
+    const found = await book.files.find(some, { projection: { _id: 1 } }).toArray();
+    for (const { _id } of found) files.add(_id);
+  }
   const movements: Movement[] = [];
   for (const { names, count, kind, ...money } of sums) {
     const [file_id, ...others] = names.filter((name) => files.has(name));
@@ -50,11 +55,11 @@ export async function resolveSums(
       continue;
     }
     const parts = kind === 'booked' ? await addPart(book, file_id, { ...money, count }) : [];
-    const named = nameParts(lines, parts);
-    for (const [line, { bank_reference, value_date }] of named) {
+    const booked = nameParts(lines, parts);
+    for (const [line, { bank_reference, value_date }] of booked) {
       movements.push(build(line, { also: undefined, bank_reference, value_date }));
     }
-    if (named.size > 0) continue;
+    if (booked.size > 0) continue;
     log.error({ file_id, count }, 'the bank has booked a sum that is not that of its file');
   }
   return movements;
@@ -135,20 +140,6 @@ function distribute(lines: readonly SepaLine[], parts: readonly FilePart[]): Fil
   return found;
 }
 
-async function findFiles(
-  { files }: Pick<SepaBook, 'files'>,
-  sums: readonly FileSum[],
-): Promise<Set<string>> {
-  const names = [...new Set(sums.flatMap((sum) => sum.names))];
-  const known = new Set<string>();
-  for (let at = 0; at < names.length; at += FILES_MAX) {
-    const some = { _id: { $in: names.slice(at, at + FILES_MAX) }, state: { $ne: 'open' as const } };
-    const found = await files.find(some, { projection: { _id: 1 } }).toArray();
-    for (const { _id } of found) known.add(_id);
-  }
-  return known;
-}
-
 /**
  * Finds the one open payout or payment that a text names, and whose amount was moved. A booking that
  * one of them has, or that names one of ours in its own field, is about no other.
@@ -170,10 +161,14 @@ export async function resolveMention(
     const { amount, currency } = pickReading(money, each);
     return amount === each.amount && currency === each.currency;
   };
-  const isKnown = (each: SepaLine | SepaPayment) =>
-    findFact(listFacts(each, kind), pickReading(money, each)) !== undefined;
-  const fitting = [...payouts, ...paid].filter(fits);
-  if (fitting.some(isKnown)) return undefined;
+  const isKnown = (each: SepaLine | SepaPayment) => {
+    const first = 'credits' in each || kind === null ? null : each[kind];
+    const others =
+      'credits' in each ? each.credits : each.others.filter((other) => other.kind === kind);
+    const facts = [first, ...others].filter((fact) => fact !== null);
+    return findFact(facts, pickReading(money, each)) !== undefined;
+  };
+  if ([...payouts, ...paid].filter(fits).some(isKnown)) return undefined;
   const isOpen = ({ state, booked, returned }: SepaLine) =>
     kind === 'returned'
       ? booked !== null && returned === null
@@ -185,12 +180,4 @@ export async function resolveMention(
     return { movement: { ...money, payout_id: line._id, kind, code } };
   }
   return payment && { credit: { ...money, reference: payment.reference } };
-}
-
-function listFacts(each: SepaLine | SepaPayment, kind: Mentioning['kind']): LineMovement[] {
-  if ('credits' in each) return each.credits;
-  const first = kind === 'booked' ? each.booked : each.returned;
-  return [first, ...each.others.filter((other) => other.kind === kind)].filter(
-    (fact) => fact !== null,
-  );
 }

@@ -170,7 +170,7 @@ export interface FilePart {
   value_date: string | null;
 }
 
-export interface FileStatus {
+interface FileStatus {
   /** `CreDtTm`, ISO 8601 in UTC. */
   created_at: string;
   message_id: string | null;

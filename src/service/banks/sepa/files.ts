@@ -74,7 +74,16 @@ export async function showFile(deps: SepaDeps, id: string, limit: number) {
   const { statuses = [], released = null } = file;
   const results = await countResults(lines, buildCarried(file));
   const shown = { ...presentFile(file), released, statuses: statuses.toReversed(), results };
-  return { file: shown, rows: rows.map(presentLine), has_more };
+  const presented = rows.map(({ _id: payout_id, state, amount, booked, returned, ...line }) => {
+    const { code = line.withdrawn ?? null } = returned ?? line.failure ?? line.duplicate ?? {};
+    return {
+      ...{ payout_id, state, amount, code, verification: line.verification ?? null },
+      value_date: (returned ?? booked)?.value_date ?? null,
+      bank_reference: booked?.bank_reference ?? null,
+      contradictions: line.others.length,
+    };
+  });
+  return { file: shown, rows: presented, has_more };
 }
 
 /** @throws ServiceError `sepa_file_not_found` */
@@ -323,16 +332,5 @@ function presentFile(file: SepaFile) {
     ended_at: file.ended_at?.toISOString() ?? null,
     awaiting_release: awaiting_release?.since.toISOString() ?? null,
     ...{ bank_status, may_be_executed, refusal_code: refusal?.code ?? null },
-  };
-}
-
-function presentLine(line: SepaLine) {
-  const { _id: payout_id, state, amount, failure, duplicate, booked, returned, others } = line;
-  const { code = line.withdrawn ?? null } = returned ?? failure ?? duplicate ?? {};
-  return {
-    ...{ payout_id, state, amount, code, verification: line.verification ?? null },
-    value_date: (returned ?? booked)?.value_date ?? null,
-    bank_reference: booked?.bank_reference ?? null,
-    contradictions: others.length,
   };
 }
