@@ -1,5 +1,4 @@
 import { workflowInfo } from '@temporalio/workflow';
-import type { PayoutAnswer } from '../../connectors/contract/activities';
 import {
   type BankCallback,
   describeDifference,
@@ -45,7 +44,6 @@ import {
 } from '../shared/instruction';
 import { runLifecycle } from '../shared/lifecycle';
 import { holdMovement, type Suspension } from '../shared/movement';
-import type { AuditedAct } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { isReported, note, showRefusal } from '../shared/state';
 import {
@@ -141,7 +139,16 @@ const rules: InstructedLifecycle<PayoutKind, Payout> = defineInstructed({
   applyAnswer: async (payout, answer) => {
     record.logActivity(payout, `instruction at the bank: ${answer.outcome}`);
     if (payout.status === 'failed' && answer.outcome !== 'refused') {
-      return await applyLateAnswer(payout, answer);
+      const { outcome, bank_reference } = answer;
+      // A worker that dies at the wrong moment reads the answer again, after the failure.
+      if (outcome === 'sent') {
+        const source = { kind: 'answer', id: payout.id } as const;
+        const named = omitUndefined({ bank_reference: bank_reference || undefined });
+        const report = { source, direction: 'out', ...named } as const;
+        const held = await holdMovement(record, 'payout', payout, report, MOVED_AFTER_FAILED);
+        if (held.movement?.reason !== 'moved_after_failed') return;
+      }
+      return await record.setAttention(payout, 'moved_after_failed');
     }
     if (!isUnsent(payout.status)) return;
     // An answer names no amount: what the bank has reported decides, and an operator.
@@ -159,7 +166,20 @@ const rules: InstructedLifecycle<PayoutKind, Payout> = defineInstructed({
     answerResubmits(rules, payout, { bank: answer.outcome });
   },
   suspend,
-  bookMore: noteResult,
+  // Keeps the newest result: banks repeat them, and files come in any order.
+  bookMore: async (payout, { result, occurred_at }) => {
+    if (result === undefined) return;
+    const checked_at = new Date(occurred_at).toISOString();
+    if (payout.payee !== undefined && payout.payee.checked_at >= checked_at) return;
+    const verification = { result, checked_at };
+    const isFlagged = payout.attention === 'payee_not_verified';
+    const isVerified = result === 'match';
+    const needsOperator = !isVerified && isUnsent(payout.status) && LESS.includes(payout.attention);
+    const left = isFlagged && isVerified ? null : payout.attention;
+    const attention = needsOperator ? 'payee_not_verified' : left;
+    await record.noteVerification(payout, verification, attention);
+    payout.payee = verification;
+  },
   isLaterStep: (to) => to[0] === 'completed',
   findTaker,
   // The bank keeps back what it had debited: the payout came back.
@@ -176,7 +196,19 @@ const rules: InstructedLifecycle<PayoutKind, Payout> = defineInstructed({
       return { to: pathTo(status, 'returned'), change };
     },
     mark_completed: ({ status }) => ({ to: pathTo(status, 'completed') }),
-    release_unverified: (payout) => ({ to: [], write: (audit) => release(payout, audit) }),
+    // Lets the connector put a payout that waits for it into its next file.
+    release_unverified: (payout) => ({
+      to: [],
+      write: async (audit) => {
+        if (payout.payee === undefined) return;
+        const verification = { ...payout.payee, released: true } as const;
+        const isFlagged = payout.attention === 'payee_not_verified';
+        const attention = isFlagged ? null : payout.attention;
+        await record.recordAct(payout, audit, attention, { verification });
+        payout.payee = verification;
+        record.show(payout);
+      },
+    }),
   },
   operatorFailure: { failure: PAYOUT_FAILURES.operator },
   dueAt,
@@ -232,21 +264,6 @@ function getOverdueReason(status: PayoutStatus): PayoutAttention | undefined {
   return reasons[status];
 }
 
-async function applyLateAnswer(
-  payout: Payout,
-  { outcome, bank_reference }: Exclude<PayoutAnswer, { outcome: 'refused' }>,
-): Promise<void> {
-  // A worker that dies at the wrong moment reads the answer again, after the failure.
-  if (outcome === 'sent') {
-    const source = { kind: 'answer', id: payout.id } as const;
-    const named = omitUndefined({ bank_reference: bank_reference || undefined });
-    const report = { source, direction: 'out', ...named } as const;
-    const held = await holdMovement(record, 'payout', payout, report, MOVED_AFTER_FAILED);
-    if (held.movement?.reason !== 'moved_after_failed') return;
-  }
-  await record.setAttention(payout, 'moved_after_failed');
-}
-
 const NO_RESULT = unapplied('it names no result of the name check', 'malformed_callback');
 
 /** Reasons that say less than a name which is not verified. */
@@ -254,32 +271,6 @@ const LESS: readonly (PayoutAttention | null)[] = [
   ...([null, 'sender_not_known', 'restarted_in_flight', 'payee_not_verified'] as const),
   ...OVERDUE_REASONS,
 ];
-
-/** Keeps the newest result: banks repeat them, and files come in any order. */
-async function noteResult(payout: Payout, { result, occurred_at }: BankCallback): Promise<void> {
-  if (result === undefined) return;
-  const checked_at = new Date(occurred_at).toISOString();
-  if (payout.payee !== undefined && payout.payee.checked_at >= checked_at) return;
-  const verification = { result, checked_at };
-  const isFlagged = payout.attention === 'payee_not_verified';
-  const isVerified = result === 'match';
-  const needsOperator = !isVerified && isUnsent(payout.status) && LESS.includes(payout.attention);
-  const left = isFlagged && isVerified ? null : payout.attention;
-  const attention = needsOperator ? 'payee_not_verified' : left;
-  await record.noteVerification(payout, verification, attention);
-  payout.payee = verification;
-}
-
-/** Lets the connector put a payout that waits for it into its next file. */
-async function release(payout: Payout, audit: AuditedAct): Promise<void> {
-  if (payout.payee === undefined) return;
-  const verification = { ...payout.payee, released: true } as const;
-  const isFlagged = payout.attention === 'payee_not_verified';
-  const attention = isFlagged ? null : payout.attention;
-  await record.recordAct(payout, audit, attention, { verification });
-  payout.payee = verification;
-  record.show(payout);
-}
 
 const MOVED_AFTER_FAILED = { direction: 'out', reason: 'moved_after_failed' } as const;
 

@@ -43,6 +43,10 @@ export function railFault(
   const wrongCurrency = rules.currencies.includes(currency)
     ? []
     : [detail('currency_not_supported', 'currency', only)];
+  // @see docs/sepa.md#text
+  const texts = rules.latin
+    ? [...(recipient.sepa_faults ?? []), ...findReferenceFaults(reference)]
+    : [];
   const details = [
     ...disabled,
     ...wrongCurrency,
@@ -52,7 +56,9 @@ export function railFault(
           ...missingFields(rules, recipient),
           ...cardFaults(recipient, at),
           ...sepaFaults(rules, recipient),
-          ...latinFaults(rules, recipient, reference),
+          ...texts.map((fault) =>
+            detail(fault.code, fault.field, `For ${name}, it ${describeSepaFault(fault)}.`),
+          ),
         ]),
   ];
   return details.length === 0 ? undefined : notMet(details);
@@ -107,18 +113,6 @@ function sepaFaults({ sepa, display_name }: RailRules, facts: RailFacts): ErrorD
   if (!sepa || facts.iban_in_sepa !== false) return [];
   const message = `${display_name} reaches only accounts in the SEPA area.`;
   return [detail('iban_not_in_sepa', 'iban', message)];
-}
-
-/** @see docs/sepa.md#text */
-function latinFaults(
-  { latin, display_name }: RailRules,
-  { sepa_faults = [] }: RecipientFacts,
-  reference: string | null,
-): ErrorDetail[] {
-  const faults = latin ? [...sepa_faults, ...findReferenceFaults(reference)] : [];
-  return faults.map((fault) =>
-    detail(fault.code, fault.field, `For ${display_name}, it ${describeSepaFault(fault)}.`),
-  );
 }
 
 /** Reads `metadata.balance_account`. @see docs/api.md#which-money-a-payout-draws */

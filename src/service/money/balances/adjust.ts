@@ -3,13 +3,7 @@ import type { ClientSession } from 'mongodb';
 import { parseBookCurrency } from '../../../domain/crypto/assets';
 import { ServiceError } from '../../../domain/errors';
 import { formatMoney, MAIN_BALANCE } from '../../../domain/money/money';
-import {
-  type BookDocument,
-  type EntryLine,
-  type NewEntry,
-  operationId,
-  PLATFORM,
-} from '../../../ledger/entries';
+import { type EntryLine, type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import type { Routes } from '../../../routing';
 import type { Owner, WriteDeps } from '../../access';
@@ -78,15 +72,24 @@ export async function adjustBalance(
   id: string = `adjust_${randomUUID()}`,
 ): Promise<PostedBalance> {
   const { account_id, livemode, balance_account, currency, amount, against } = adjustment;
+  const { ledger } = deps.stores;
   const owner = { account_id, livemode, currency };
   const lines = ENTRY_LINES.adjusted(balance_account, amount, against);
   const { bank_reference } = adjustment;
   const entry = { kind: 'adjusted', resource_id: id, ...owner, bank_reference, lines } as const;
-  if (against === 'receivable') await assertOwed(deps, owner, entry.resource_id, Number(amount));
+  if (against === 'receivable' && (await ledger.findEntry(operationId(entry))) === null) {
+    const { receivables } = await ledger.balancesAndReceivables(account_id, livemode);
+    const owed = receivables.find((row) => row.currency === currency)?.owed ?? 0;
+    if (amount >= 0 || -Number(amount) > owed) {
+      const text = formatMoney(owed, currency);
+      const message = `The merchant owes ${text}: an amount from -1 to -${owed} collects it.`;
+      throw new ServiceError('nothing_owed', message);
+    }
+  }
   const { approval_id, count: writeMore } = note;
   const details = await buildEntryDetails(deps, owner, note);
   const splitDebit = async (session: ClientSession) => {
-    const balance = await deps.stores.ledger.balance(owner, balance_account, session);
+    const balance = await ledger.balance(owner, balance_account, session);
     const held = Math.max(0, Number(balance?.available ?? 0));
     const rest = Math.max(0, -Number(amount) - held);
     return ENTRY_LINES.adjusted(balance_account, amount, against, rest);
@@ -94,24 +97,6 @@ export async function adjustBalance(
   const split = adjustment.owed ? { splitDebit } : {};
   const posting = { balance_account, approval_id, writeMore, ...split };
   return await postCorrection(deps, { ...entry, ...details }, posting);
-}
-
-async function assertOwed(
-  { stores }: WriteDeps,
-  { account_id, livemode, currency }: Pick<BookDocument, 'account_id' | 'livemode' | 'currency'>,
-  id: string,
-  amount: number,
-): Promise<void> {
-  const isRepeat = (await stores.ledger.findEntry(`adjusted:${id}`)) !== null;
-  if (isRepeat) return;
-  const { receivables: rows } = await stores.ledger.balancesAndReceivables(account_id, livemode);
-  const owed = rows.find((row) => row.currency === currency)?.owed ?? 0;
-  if (amount < 0 && -amount <= owed) return;
-  const text = formatMoney(owed, currency);
-  throw new ServiceError(
-    'nothing_owed',
-    `The merchant owes ${text}: an amount from -1 to -${owed} collects it.`,
-  );
 }
 
 export async function buildEntryDetails(deps: WriteDeps, owner: Owner, note: Note) {

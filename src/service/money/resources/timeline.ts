@@ -57,12 +57,24 @@ export interface Facts {
 }
 
 export function assembleTimeline(facts: Facts): TimelineEntry[] {
-  const { kind, resource, callbacks, events, journalEntries } = facts;
+  const { kind, resource, idempotencyRecord, callbacks, events, journalEntries } = facts;
   const isDispute = kind === 'dispute';
+  const key = idempotencyRecord?.key;
+  const call: TimelineEntry = {
+    at: resource.created_at,
+    kind: 'call',
+    tone: 'plain',
+    title: `API call created the ${kind.replaceAll('_', ' ')}`,
+    details: [`Request ${resource.request_id}`, ...(key ? [`Idempotency-Key ${key}`] : [])],
+  };
   const entries = [
-    ...(isDispute ? describeDispute(resource) : [describeCall(facts)]),
+    ...(isDispute ? describeDispute(resource) : [call]),
     ...callbacks.map((callback) => describeCallback(callback, resource)),
-    ...resource.audit.map(describeAct),
+    ...resource.audit.map(({ when: at, what, before, after }): TimelineEntry => {
+      // Merchants read it: no name and reason of an operator.
+      const title = `Our operators: ${what.replaceAll('_', ' ')}`;
+      return { at, kind: 'act', title, tone: 'note', details: [`${before} → ${after}`] };
+    }),
     ...events.flatMap((listed) => [
       ...(isDispute ? [] : [describeTransition(listed.event)]),
       describeEvent(listed),
@@ -91,17 +103,6 @@ function describeDispute({
   return entries.flatMap(({ at, ...entry }) =>
     at === null ? [] : [{ at, kind: 'transition', ...entry, details: [] }],
   );
-}
-
-function describeCall({ kind, resource, idempotencyRecord }: Facts): TimelineEntry {
-  const key = idempotencyRecord?.key;
-  return {
-    at: resource.created_at,
-    kind: 'call',
-    tone: 'plain',
-    title: `API call created the ${kind.replaceAll('_', ' ')}`,
-    details: [`Request ${resource.request_id}`, ...(key ? [`Idempotency-Key ${key}`] : [])],
-  };
 }
 
 function describeCallback(callback: CallbackDocument, resource: Facts['resource']): TimelineEntry {
@@ -146,12 +147,6 @@ function describeCallback(callback: CallbackDocument, resource: Facts['resource'
     tone: parked === null && unapplied === null ? 'plain' : 'note',
     details: [outcome, ...reportedFacts.flatMap((text) => text || [])],
   };
-}
-
-/** Merchants read it: no name and reason of an operator. */
-function describeAct({ when: at, what, before, after }: AuditEntry): TimelineEntry {
-  const title = `Our operators: ${what.replaceAll('_', ' ')}`;
-  return { at, kind: 'act', title, tone: 'note', details: [`${before} → ${after}`] };
 }
 
 const GOOD = /\.(settled|completed|authorized|received)$/;
