@@ -18,7 +18,7 @@ import { createRecipientDecrypter, createReferenceReader } from '../contract/rec
 import { type RunConfig, startConnector } from '../kit/connector';
 import type { ConnectorProcess } from '../kit/process';
 import { openRestoreGuard, type RestoreGuard, type SentBook } from '../kit/restore-guard';
-import { type CutDeps, cutFiles, isCutDue, putBack, uploadFiles } from './cutting';
+import { type CutDeps, cutFiles, cutOnRequest, isCutDue, putBack, uploadFiles } from './cutting';
 import { defineSepa, type SepaDefinition, type SepaParts } from './definition';
 import { makeDirectories, writeWhole } from './files';
 import { type InboxDeps, takeFiles } from './inbox';
@@ -149,17 +149,6 @@ async function createParts(
       return { reports, cursor: batch ?? delivered, more };
     },
   };
-}
-
-/** @see src/service/banks/sepa/files.ts */
-async function cutOnRequest(deps: CutDeps): Promise<void> {
-  const { requests } = deps.book;
-  const waiting = await requests.find({ files: null }).toArray();
-  if (waiting.length === 0) return;
-  const files = await cutFiles(deps, { instant: false, all: true });
-  files.push(...(await cutFiles(deps, { instant: true, all: true })));
-  const ids = waiting.map(({ _id }) => _id);
-  await requests.updateMany({ _id: { $in: ids } }, { $set: { files } });
 }
 
 /** @see docs/sepa.md#personal-data */

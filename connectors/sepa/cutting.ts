@@ -77,12 +77,31 @@ interface Batch {
   all: boolean;
 }
 
+/** @see src/service/banks/sepa/files.ts */
+export async function cutOnRequest(deps: CutDeps): Promise<void> {
+  const { requests } = deps.book;
+  const waiting = await requests.find({ files: null }).toArray();
+  if (waiting.length === 0) return;
+  const requested = { _id: { $in: waiting.map(({ _id }) => _id) } };
+  // At once: where a later cut fails, the next look answers with all.
+  const note = async (id: string): Promise<void> => {
+    await requests.updateMany(requested, { $push: { cut: id } });
+  };
+  for (const instant of [false, true]) await cutFiles(deps, { instant, all: true }, note);
+  await requests.updateMany(requested, [{ $set: { files: { $ifNull: ['$cut', []] } } }]);
+}
+
 /**
  * Cuts an open batch into files, and uploads them. Each step may be repeated after a kill.
+ * @param onCut is called with the id of each file
  * @returns ids of the files
  * @throws ConnectorStopped before any file is cut
  */
-export async function cutFiles(deps: CutDeps, batch: Batch): Promise<string[]> {
+export async function cutFiles(
+  deps: CutDeps,
+  batch: Batch,
+  onCut: (id: string) => Promise<void> = async () => {},
+): Promise<string[]> {
   const ids: string[] = [];
   for (;;) {
     await deps.restoreGuard.confirm();
@@ -92,6 +111,7 @@ export async function cutFiles(deps: CutDeps, batch: Batch): Promise<string[]> {
     // Otherwise every payout waits for a later file.
     if (!isCut) return ids;
     ids.push(file._id);
+    await onCut(file._id);
     // It leaves at the next look otherwise: an operator gets its id now.
     await uploadFiles(deps).catch((err: unknown) =>
       deps.log.error({ err, file_id: file._id }, 'not every file left after the cut of this one'),

@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type CutDeps, cutFiles, isCutDue, uploadFiles } from '../../../connectors/sepa/cutting';
+import {
+  type CutDeps,
+  cutFiles,
+  cutOnRequest,
+  isCutDue,
+  uploadFiles,
+} from '../../../connectors/sepa/cutting';
 import { addLine } from '../../../connectors/sepa/lines';
 import { applyMovements } from '../../../connectors/sepa/movements';
 import { createLogger } from '../../../src/base/log';
@@ -59,9 +65,9 @@ function buildDeps(changes: Partial<CutDeps> = {}): CutDeps {
   };
 }
 
-async function add(): Promise<string> {
+async function add(method = 'sepa_credit_transfer'): Promise<string> {
   const payout_id = randomUUID();
-  await addLine(book, { payout_id, ...MONEY, method: 'sepa_credit_transfer' }, clock.now);
+  await addLine(book, { payout_id, ...MONEY, method }, clock.now);
   return payout_id;
 }
 
@@ -104,6 +110,20 @@ test('a file that cannot leave yet is named to the operator who asks for it', as
   expect(await line(payout)).toMatchObject({ state: 'in_file', file_id: file });
   await uploadFiles(buildDeps());
   expect(await book.files.findOne({ _id: String(file) })).toMatchObject({ state: 'sent' });
+});
+
+test('an operator who asks for a cut gets the files from before one that failed, too', async () => {
+  const payouts = [await add(), await add('sepa_instant')];
+  await book.requests.insertOne({ _id: 'requested', at: clock.now, files: null });
+  const validate = async (xml: string): Promise<void> => {
+    if (xml.includes('<Cd>INST</Cd>')) throw new Error('The schema is away.');
+  };
+  await expect(cutOnRequest(buildDeps({ validate }))).rejects.toThrow('The schema is away.');
+  expect(await book.requests.findOne({ _id: 'requested' })).toMatchObject({ files: null });
+  await cutOnRequest(buildDeps());
+  const files = [];
+  for (const payout of payouts) files.push((await line(payout))?.file_id);
+  expect(await book.requests.findOne({ _id: 'requested' })).toMatchObject({ files });
 });
 
 /** Cuts a file that waits, with a payout of a former file. */

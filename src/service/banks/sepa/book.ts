@@ -242,8 +242,10 @@ interface FileReading {
 export interface CutRequest {
   _id: string;
   at: Date;
-  /** Null until files were cut. */
+  /** Null until all were cut. */
   files: string[] | null;
+  /** Files that were cut for it so far. */
+  cut?: string[];
 }
 
 export const SEPA_CONNECTOR = 'sepa';

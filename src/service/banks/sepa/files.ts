@@ -309,9 +309,11 @@ export async function requestCut(deps: SepaDeps, waitMs = ANSWER_MS_MAX): Promis
   }
   const withdrawn = await requests.findOneAndDelete({ _id });
   if (withdrawn?.files) return withdrawn.files;
+  const { cut = [] } = withdrawn ?? {};
+  const known = cut.length === 0 ? '' : ` It has cut ${cut.join(', ')}, and not the rest.`;
   throw new ServiceError(
     'connector_silent',
-    `The connector ${deps.connector} does not answer: is it running? The request is withdrawn.`,
+    `The connector ${deps.connector} does not answer: is it running? The request is withdrawn.${known}`,
   );
 }
 
