@@ -22,23 +22,32 @@ const CANCELLED = {
 
 type Lines = Pick<SepaBook, 'lines'>;
 
-const RELEASES_AT_ONCE = 1_000;
+const HELD_AT_ONCE = 1_000;
 
 /** Puts payouts that an operator has released into the open batch. */
 export async function takeReleased(
   { lines }: Lines,
   { listVerifications }: Pick<PayoutStore, 'listVerifications'>,
 ): Promise<void> {
-  const held = await lines.find({ state: 'unverified' }).limit(RELEASES_AT_ONCE).toArray();
-  if (held.length === 0) return;
-  for (const { _id, verification } of await listVerifications(held.map((line) => line._id))) {
-    if (verification?.released !== true) continue;
-    // A later result needs a release of its own.
-    const { checked_at } = verification;
-    await lines.updateOne(
-      { _id, state: 'unverified', 'verification.checked_at': checked_at },
-      { $set: { state: 'open', wait_until: null } },
-    );
+  const $set = { state: 'open', wait_until: null } as const;
+  for (let after = ''; ; ) {
+    const held = await lines
+      .find({ state: 'unverified', _id: { $gt: after } })
+      .sort({ _id: 1 })
+      .limit(HELD_AT_ONCE)
+      .toArray();
+    const last = held.at(-1);
+    if (last === undefined) return;
+    after = last._id;
+    for (const { _id, verification } of await listVerifications(held.map((line) => line._id))) {
+      if (verification?.released !== true) continue;
+      // A later result needs a release of its own.
+      const { checked_at } = verification;
+      await lines.updateOne(
+        { _id, state: 'unverified', 'verification.checked_at': checked_at },
+        { $set },
+      );
+    }
   }
 }
 

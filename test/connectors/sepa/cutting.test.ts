@@ -6,7 +6,7 @@ import {
   isCutDue,
   uploadFiles,
 } from '../../../connectors/sepa/cutting';
-import { addLine } from '../../../connectors/sepa/lines';
+import { addLine, takeReleased } from '../../../connectors/sepa/lines';
 import { applyMovements } from '../../../connectors/sepa/movements';
 import { createLogger } from '../../../src/base/log';
 import type { RecipientDetails } from '../../../src/domain/payout/recipient';
@@ -124,6 +124,39 @@ test('an operator who asks for a cut gets the files from before one that failed,
   const files = [];
   for (const payout of payouts) files.push((await line(payout))?.file_id);
   expect(await book.requests.findOne({ _id: 'requested' })).toMatchObject({ files });
+});
+
+describe('a payout that is held until its recipient is verified', () => {
+  const verification = { result: 'no_match', checked_at: '2026-11-20T10:00:00.000Z' } as const;
+  const hold = async (count: number, changes: object = {}): Promise<string[]> => {
+    const first = await book.lines.findOne({});
+    if (first === null) throw new Error('no line');
+    const held = {
+      ...first,
+      state: 'unverified',
+      file_id: null,
+      verification,
+      ...changes,
+    } as const;
+    const ids = Array.from({ length: count }, () => randomUUID()).toSorted();
+    await book.lines.insertMany(ids.map((_id) => ({ ...held, _id })));
+    return ids;
+  };
+  const take = (released: string) =>
+    takeReleased(book, {
+      listVerifications: async (ids) =>
+        ids.map((_id) => ({
+          ...{ _id, account_id: 'acct' },
+          verification: { ...verification, ...(_id === released ? { released: true } : {}) },
+        })),
+    });
+
+  test('goes on once it is released, however many are held', async () => {
+    const released = (await hold(1_001)).at(-1) ?? '';
+    await take(released);
+    expect(await line(released)).toMatchObject({ state: 'open' });
+    expect(await book.lines.countDocuments({ state: 'unverified' })).toBe(1_000);
+  });
 });
 
 /** Cuts a file that waits, with a payout of a former file. */
