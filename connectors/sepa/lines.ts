@@ -24,12 +24,13 @@ type Lines = Pick<SepaBook, 'lines'>;
 
 const HELD_AT_ONCE = 1_000;
 
-/** Puts payouts that an operator has released into the open batch. */
+/** Puts held payouts that an operator has released, or that match by now, into the open batch. */
 export async function takeReleased(
   { lines }: Lines,
   { listVerifications }: Pick<PayoutStore, 'listVerifications'>,
 ): Promise<void> {
   const $set = { state: 'open', wait_until: null } as const;
+  await lines.updateMany({ state: 'unverified', 'verification.result': 'match' }, { $set });
   for (let after = ''; ; ) {
     const held = await lines
       .find({ state: 'unverified', _id: { $gt: after } })

@@ -151,6 +151,12 @@ describe('a payout that is held until its recipient is verified', () => {
         })),
     });
 
+  test('goes on once the bank reports a match after all', async () => {
+    const [payout = ''] = await hold(1, { verification: { ...verification, result: 'match' } });
+    await take('none');
+    expect(await line(payout)).toMatchObject({ state: 'open' });
+  });
+
   test('goes on once it is released, however many are held', async () => {
     const released = (await hold(1_001)).at(-1) ?? '';
     await take(released);
