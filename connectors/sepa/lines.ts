@@ -98,7 +98,8 @@ export async function cancelLine(
   const waiting = await lines.findOne({ _id: payout_id, state: 'waiting' });
   const file = waiting && (await files.findOne({ _id: waiting.file_id ?? '' }));
   // Its refusal was not all that the bank has said about it.
-  if (file?.may_be_executed && waiting?.withdrawn === undefined) return { outcome: 'too_late' };
+  const isUnexecuted = waiting?.withdrawn !== undefined && waiting.duplicate === null;
+  if (file?.may_be_executed && !isUnexecuted) return { outcome: 'too_late' };
   const cancelled = await lines.findOneAndUpdate(
     { _id: payout_id, state: { $in: ['open', 'waiting', 'unverified'] } },
     { $set: { state: 'cancelled', file_id: null } },

@@ -184,6 +184,7 @@ const DONE = 'executed completed';
 const BOOKED = 'booked completed';
 const AGAIN = 'booked completed debit_reversed completed';
 const WITHDRAWN = 'refused: waiting payee_verified, waiting';
+const DOUBTED = 'acknowledged (held): waiting called_duplicate, in_file';
 
 /** Delivers messages about two payouts; a resend then frees some, and more once none is executed. */
 const expectShown =
@@ -218,6 +219,8 @@ test.each<[string, string, ...unknown[]]>([
   ['checked; group=RJCT a=RJCT/DS02 b=RJCT/DS02', WITHDRAWN, 2, 0],
   ['group=PART a=RJCT/DS02', 'acknowledged (held): waiting, in_file', 1, 0],
   ['group=PART a=RJCT/DS02; refused DS02', 'refused (held): waiting, waiting', 1, 1],
+  ['a=RJCT/DU04; group=PART a=RJCT/DS02', DOUBTED, 'held_by_bank', 1],
+  ['group=PART a=RJCT/DS02; a=RJCT/DU04', DOUBTED, 'held_by_bank', 1],
   ['sum -2000/2', `booked: ${BOOKED}, ${BOOKED}`],
   ['sum -1999/2', 'sent: in_file, in_file'],
   ['sum -2000/3', 'sent: in_file, in_file'],
@@ -262,6 +265,12 @@ test('a payout of a refused file is cancelled, unless the bank may execute it', 
     await resend(file, true);
     expect(await cancelLine(book, id)).toEqual({ outcome: 'cancelled' });
   }
+});
+
+test('a payout that was called a duplicate, and withdrawn, is not cancelled', async () => {
+  const { file, ids } = await send(2);
+  await deliver(['a=RJCT/DU04', 'group=PART a=RJCT/DS02'].map((said) => write(file, ids, said)));
+  expect(await cancelLine(book, ids[0] ?? '')).toEqual({ outcome: 'too_late' });
 });
 
 describe('a statement', () => {

@@ -211,7 +211,8 @@ async function prepareResend(
     state: { $in: ['waiting' as const, 'in_file' as const] },
     booked: null,
   };
-  const withdrawn = { ...waiting, withdrawn: { $exists: true } };
+  // One that had arrived before may be executed all the same.
+  const withdrawn = { ...waiting, withdrawn: { $exists: true }, duplicate: null };
   const isProved = !may_be_executed || bank_confirmed_not_executed === true;
   if (!isProved && (await lines.findOne(withdrawn)) === null) {
     const message =
