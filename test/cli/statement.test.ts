@@ -442,6 +442,41 @@ describe('sepa', () => {
     expect(audited).toMatchObject([{ livemode: true, after: approved }]);
   });
 
+  test('resend frees under an approval what was requested, and no more', async () => {
+    const file = 'b'.repeat(32);
+    const { files, lines } = openBook();
+    const about = { file_id: file, livemode: true, amount: 100_001 };
+    const duplicate = { code: 'AM05', at: 'then' };
+    const changes = { state: 'acknowledged', may_be_executed: true, refusal: null } as const;
+    await files.insertOne(buildFile(file, { ...changes, ended_at: null }));
+    await lines.insertMany([
+      buildLine(0, { _id: 'withdrawn', ...about, withdrawn: 'DS02' }),
+      buildLine(0, { _id: 'doubted', ...about, withdrawn: 'DS02', duplicate }),
+      buildLine(0, { _id: 'duplicate', ...about, state: 'in_file', duplicate }),
+    ]);
+    const dan = await asOperator(service, 'dan');
+    const eva = await asOperator(service, 'eva', 'approver');
+    const resend = [`sepa file resend ${file}`, '--reason', 'Ticket 44'] as const;
+    const confirmed = [
+      `${resend[0]} --bank-confirmed-not-executed`,
+      '--reason',
+      'Ticket 44',
+    ] as const;
+    const approve = (required: unknown) =>
+      `approval approve ${Object(required).approval_id} --reason "I have called the bank"`;
+    const listFreed = async () =>
+      (await lines.find({ former_files: file }).toArray()).map(({ _id }) => _id);
+    expect(await eva.json(approve(await dan.json(...resend)))).toMatchObject({ state: 'done' });
+    expect(await listFreed()).toEqual(['withdrawn']);
+    expect((await dan.refusal(...resend)).code).toBe('held_by_bank');
+    const required = await dan.json(...confirmed);
+    await lines.insertOne(buildLine(0, { _id: 'later', ...about, state: 'in_file', duplicate }));
+    expect((await eva.refusal(approve(required))).code).toBe('approval_differs');
+    expect(await listFreed()).toEqual(['withdrawn']);
+    expect(await eva.json(approve(await dan.json(...confirmed)))).toMatchObject({ state: 'done' });
+    expect(await listFreed()).toHaveLength(4);
+  });
+
   test('released notes on live who has released a file at the bank, once', async () => {
     const file = 'f'.repeat(32);
     const awaiting_release = { since: AT, checked_at: AT.toISOString() };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Filter } from 'mongodb';
+import type { ClientSession, Filter } from 'mongodb';
 import { inTransaction } from '../../../base/mongo';
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
@@ -20,7 +20,14 @@ import {
 } from '../../operators/approvals/request';
 import { toFirstRows } from '../../paging';
 import { assertNoted } from '../connectors';
-import { countResults, openSepaBook, type SepaFile, type SepaLine, sepaDatabase } from './book';
+import {
+  countResults,
+  openSepaBook,
+  type SepaBook,
+  type SepaFile,
+  type SepaLine,
+  sepaDatabase,
+} from './book';
 
 const ANSWER_MS_MAX = 30_000;
 const LOOK_AGAIN_MS = 200;
@@ -114,7 +121,7 @@ type ResendDeps = SepaDeps & Pick<WriteDeps, 'audit' | 'stores'>;
  * which has a new id, except those whose recipients are not verified where their account holds them.
  * @returns number of freed payouts; 0 in a repeat
  * @throws ServiceError `sepa_file_not_found`, `sepa_file_not_refused`, `held_by_bank`,
- *   `operator_required`, `approval_decided`
+ *   `operator_required`, `approval_decided`, `approval_differs`
  * @see docs/sepa.md#a-refused-file
  */
 export async function resendFile(
@@ -127,7 +134,13 @@ export async function resendFile(
   const { _id, payouts: count } = file;
   assertNoted({ livemode }, { operator, reason }, 'sends it again');
   const unverified = await listHeld(deps, filter);
+  const approval = approval_id === undefined ? null : await deps.stores.approvals.get(approval_id);
   return await inTransaction(deps.mongo, async (session) => {
+    // The bank may have refused, or called duplicates, more of it since the request.
+    if (approval && (await sumAmounts({ lines }, filter, session)) > Number(approval.amount)) {
+      const message = `More of the file ${_id} waits by now than was approved: request it again.`;
+      throw new ServiceError('approval_differs', message);
+    }
     const free = async (ids: Filter<SepaLine>, state: SepaLine['state']) => {
       const $set = { state, file_id: null, wait_until: null, duplicate: null };
       const update = { $set, $unset: { withdrawn: '' as const }, $push: { former_files: _id } };
@@ -168,21 +181,30 @@ export async function resendOrRequest(
   if (!livemode || !file.may_be_executed || operator === undefined || reason === undefined) {
     return await resendFile(deps, id, act);
   }
-  const [sum] = await openBook(deps)
-    .lines.aggregate<{ amount: number }>([
-      { $match: filter },
-      { $group: { _id: null, amount: { $sum: '$amount' } } },
-    ])
-    .toArray();
   const { connector } = deps;
-  const facts = { amount: sum?.amount ?? 0, currency: 'EUR', account_id: `connector:${connector}` };
+  const amount = await sumAmounts(openBook(deps), filter);
+  const facts = { amount, currency: 'EUR', account_id: `connector:${connector}` };
   const sent = computeCredit('sepa_file', 'resend', facts);
   const both = [limits, await readLimits(deps)];
   if (!(await isAboveLimit(deps, both, operator, [sent]))) return await resendFile(deps, id, act);
-  const input = { connector, bank_confirmed_not_executed: true };
+  // Without it, what the bank has withdrawn alone is sent again.
+  const isConfirmed = act.bank_confirmed_not_executed === true;
+  const input = { connector, ...(isConfirmed && { bank_confirmed_not_executed: true }) };
   const subject = { act: RESEND_ACT, resource: null, target: file._id, input };
   const request = { ...subject, ...sent, account_id: null, operator, verified, reason };
   return requireApproval(await requestApproval(deps, deps.audit, request));
+}
+
+async function sumAmounts(
+  { lines }: Pick<SepaBook, 'lines'>,
+  filter: Filter<SepaLine>,
+  session?: ClientSession,
+): Promise<number> {
+  const total = { $group: { _id: null, amount: { $sum: '$amount' } } };
+  const [sum] = await lines
+    .aggregate<{ amount: number }>([{ $match: filter }, total], { session })
+    .toArray();
+  return sum?.amount ?? 0;
 }
 
 async function prepareResend(
