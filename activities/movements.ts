@@ -262,7 +262,12 @@ async function bookReturn(context: Context, input: ReturnInput): Promise<Work<Re
   });
   // Movements of one amount and currency are alike: what the bank is to send back first, then the oldest.
   const movement = candidates.find(isGoingBack) ?? candidates[0];
-  const returned = findReturned(movements, identity, report);
+  const known = identity.kind === 'new' ? undefined : identity.movement;
+  const isOwn = known?.sources[0]?.id === report.source.id;
+  // What a lost attempt of this very report has resolved.
+  const returned = isOwn
+    ? movements.find(({ resolutions }) => resolutions.some(({ by }) => by === known?.id))
+    : undefined;
   if (returned !== undefined) {
     return { answer: { outcome: 'returned', id: returned.id }, isNew: isChanged };
   }
@@ -297,17 +302,6 @@ async function bookReturn(context: Context, input: ReturnInput): Promise<Work<Re
     await deps.stores.payments.noteApplied(resource._id, report.source.id, session);
   }
   return { answer: { outcome: 'returned', id: movement.id }, isNew: true };
-}
-
-/** Finds what a lost attempt of this very report has resolved. */
-function findReturned(
-  movements: readonly Movement[],
-  identity: Identity,
-  { source }: MovementReport,
-): Movement | undefined {
-  if (identity.kind === 'new' || identity.movement.sources[0]?.id !== source.id) return undefined;
-  const { id } = identity.movement;
-  return movements.find(({ resolutions }) => resolutions.some(({ by }) => by === id));
 }
 
 /**

@@ -113,22 +113,18 @@ async function forwardReport(deps: RecordDeps, input: Forwarding): Promise<Forwa
     ...firstRun('dispute', id, start, queue, undefined),
     ...signal,
   });
-  if (callback.dispute_id === undefined) await untilStored(deps, id);
+  if (callback.dispute_id !== undefined) return { outcome: 'forwarded' };
+  try {
+    // The next report finds a dispute that its bank does not name as the only one.
+    const handle = temporal.workflow.getHandle(workflowId(id));
+    await temporal.withDeadline(Date.now() + STORED_MS_MAX, () => handle.executeUpdate('open'));
+  } catch (error) {
+    if (!(error instanceof WorkflowUpdateFailedError || isTimeout(error))) throw error;
+  }
   return { outcome: 'forwarded' };
 }
 
 const STORED_MS_MAX = 5_000;
-
-/** Waits for a dispute that its bank does not name: the next report finds it as the only one. */
-async function untilStored({ temporal }: RecordDeps, id: string): Promise<void> {
-  const handle = temporal.workflow.getHandle(LIFECYCLES.dispute.workflowId(id));
-  try {
-    await temporal.withDeadline(Date.now() + STORED_MS_MAX, () => handle.executeUpdate('open'));
-  } catch (error) {
-    if (error instanceof WorkflowUpdateFailedError || isTimeout(error)) return;
-    throw error;
-  }
-}
 
 const UNKNOWN = 'the payment has no such dispute';
 const OF_OPERATOR = 'an operator has posted a chargeback under this name';

@@ -24,6 +24,8 @@ export interface SourceWatch {
 
 export async function watchSources(watch: SourceWatch): Promise<void> {
   const { root, parts, progress, signal } = watch;
+  const options = { cwd: root, timeoutMs: BUILD_MS_MAX, signal };
+  const node = (...args: string[]) => runCommand(process.execPath, args, options);
   let builtTimes = staleSource(root) === undefined ? serializeTimes(root) : '';
   let running = hashParts(root, parts);
   while (!signal.aborted) {
@@ -32,8 +34,17 @@ export async function watchSources(watch: SourceWatch): Promise<void> {
       if (serializeTimes(root) === builtTimes) continue;
       await pause(SETTLE_MS, signal);
       builtTimes = serializeTimes(root);
-      await progress.during('Building', () => build(watch, running));
-      running = await restartChanged(watch, running);
+      await progress.during('Building', async () => {
+        await node(join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json');
+        // The worker's code includes the workflows, which it loads as one file.
+        if (hashParts(root, parts).worker !== running.worker) await node('dist/worker/bundle.js');
+      });
+      const next = hashParts(root, parts);
+      const changed = parts.filter((part) => next[part] !== running[part]);
+      const some = changed.length === 0 ? 'nothing to restart' : `restarting ${changed.join(', ')}`;
+      progress.line(`Built: ${some}`);
+      await Promise.all(changed.map((part) => watch.restart(part)));
+      running = next;
     } catch (error) {
       if (!signal.aborted) progress.line(`Nothing was restarted: ${describeError(error)}`);
     }
@@ -41,23 +52,6 @@ export async function watchSources(watch: SourceWatch): Promise<void> {
 }
 
 type CodeHashes = Partial<Record<NodePartName, string>>;
-
-async function build({ root, parts, signal }: SourceWatch, running: CodeHashes): Promise<void> {
-  const options = { cwd: root, timeoutMs: BUILD_MS_MAX, signal };
-  const node = (...args: string[]) => runCommand(process.execPath, args, options);
-  await node(join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json');
-  // The worker's code includes the workflows, which it loads as one file.
-  if (hashParts(root, parts).worker !== running.worker) await node('dist/worker/bundle.js');
-}
-
-async function restartChanged(watch: SourceWatch, running: CodeHashes): Promise<CodeHashes> {
-  const next = hashParts(watch.root, watch.parts);
-  const changed = watch.parts.filter((part) => next[part] !== running[part]);
-  const names = changed.length === 0 ? 'nothing to restart' : `restarting ${changed.join(', ')}`;
-  watch.progress.line(`Built: ${names}`);
-  await Promise.all(changed.map((part) => watch.restart(part)));
-  return next;
-}
 
 function hashParts(root: string, parts: readonly NodePartName[]): CodeHashes {
   return Object.fromEntries(

@@ -195,8 +195,7 @@ async function readBookings(statements: readonly Statement[]): Promise<Bookings>
       while (end < most && lines[end]?.entry === lines[end - 1]?.entry) end += 1;
       const some = { ...statement, lines: lines.slice(at, end) };
       at = end;
-      for (const movement of readMovements(some)) all.movements.push(movement);
-      for (const credit of readCredits(some)) all.credits.push(credit);
+      addLines(some, all);
       for (const sum of readSums(some)) all.sums.push(sum);
       for (const mention of readMentioning(some)) all.mentioning.push(mention);
       await setImmediate();
@@ -341,13 +340,19 @@ function readMoney(element: Element | undefined) {
   return minor === undefined ? undefined : { minor, currency };
 }
 
-function readMovements({ lines, balances }: Statement): Movement[] {
-  return lines.flatMap((line) => {
+function addLines({ lines, balances }: Statement, { movements, credits }: Bookings): void {
+  for (const line of lines) {
+    if (line.is_fee) continue;
+    const money = describeMoney(line, balances);
     const payout_id = parseResourceId(line.reference);
-    if (payout_id === null || line.is_fee) return [];
-    const kind = readKind(line);
-    return [{ ...describeMoney(line, balances), payout_id, kind, code: readReturnCode(line) }];
-  });
+    const { creditor_reference: reference, amount, kind } = line;
+    if (payout_id !== null) {
+      movements.push({ ...money, payout_id, kind: readKind(line), code: readReturnCode(line) });
+      // What comes back has the reference of its original.
+    } else if (reference !== undefined && isReversal(line) !== amount > 0 && !RETURNED.test(kind)) {
+      credits.push({ ...money, reference, ...(isReversal(line) ? { isReversal: true } : {}) });
+    }
+  }
 }
 
 function readReturnCode({ kind }: StatementLine): string | null {
@@ -362,17 +367,6 @@ function readKind(line: StatementLine): MovementKind {
   const { amount, kind } = line;
   if (amount < 0) return isReversal(line) ? 'return_reversed' : 'booked';
   return isReversal(line) && !RETURNED.test(kind) ? 'debit_reversed' : 'returned';
-}
-
-/** Excludes what comes back, which has the reference of its original. */
-function readCredits({ lines, balances }: Statement): Credit[] {
-  return lines.flatMap((line) => {
-    const { creditor_reference: reference, amount, is_fee, kind } = line;
-    const isOther = is_fee || isReversal(line) === amount > 0 || RETURNED.test(kind);
-    if (reference === undefined || isOther || parseResourceId(line.reference) !== null) return [];
-    const credit = { ...describeMoney(line, balances), reference };
-    return [isReversal(line) ? { ...credit, isReversal: true } : credit];
-  });
 }
 
 /** Reads each entry as one, also where it has parts. */

@@ -143,10 +143,12 @@ async function exchange(
       const status = response.statusCode ?? 0;
       return omitUndefined({ status, excerpt, retryAfterSeconds });
     } catch (error) {
-      const answered = deadline.aborted ? undefined : findStatus(start);
-      if (answered !== undefined) {
+      const final = start.replace(/^(?:\s*HTTP\/\d(?:\.\d)? +1\d\d\b[\s\S]*?\n\r?\n)+/, '');
+      const [, digits] = /^\s*HTTP\/\d(?:\.\d)? +([2-5]\d\d)\b[^\n]*\n/.exec(final) ?? [];
+      // Nothing of the rest of a response is used that has something else at fault.
+      if (digits !== undefined && !deadline.aborted) {
         const { message } = classify(error, true);
-        return { status: answered, excerpt: '', note: `${message} Its status line counts.` };
+        return { status: Number(digits), excerpt: '', note: `${message} Its status line counts.` };
       }
       const isStale = clientRequest.reusedSocket && response === undefined;
       if (!isStale || deadline.aborted) throw error;
@@ -204,16 +206,6 @@ async function send(clientRequest: ClientRequest, body: string | Buffer): Promis
   const [response]: IncomingMessage[] = await Promise.race([answered, closed]);
   if (response === undefined) throw new PostFault('protocol', 'There was no answer.');
   return response;
-}
-
-/**
- * Reads the status line of a response that has something else at fault. Nothing of the rest is used,
- * and its connection is closed.
- */
-function findStatus(start: string): number | undefined {
-  const final = start.replace(/^(?:\s*HTTP\/\d(?:\.\d)? +1\d\d\b[\s\S]*?\n\r?\n)+/, '');
-  const digits = /^\s*HTTP\/\d(?:\.\d)? +([2-5]\d\d)\b[^\n]*\n/.exec(final)?.[1];
-  return digits === undefined ? undefined : Number(digits);
 }
 
 async function readExcerpt(response: IncomingMessage): Promise<string> {

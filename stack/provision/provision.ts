@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { stat, statfs, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -86,8 +94,8 @@ async function findCached({ routes }: Server, cacheDir: string): Promise<CachedS
     const path = join(folder, route.executable);
     const manifest = readJson(join(folder, 'manifest.json'), Manifest);
     if (manifest === undefined) continue;
-    const areOwn = await Promise.all([cacheDir, folder, path].map(isOwn));
-    if (areOwn.includes(false)) continue;
+    const stats = [cacheDir, folder, path].map((each) => stat(each).catch(() => undefined));
+    if (!(await Promise.all(stats)).every(isOwn)) continue;
     // The manifest is no proof: who exchanges the executable can exchange it, too.
     if ((await hashFile(path)) !== (route.sha256 ?? manifest.sha256)) continue;
     return { path, from: `${manifest.from}, cached` };
@@ -96,9 +104,8 @@ async function findCached({ routes }: Server, cacheDir: string): Promise<CachedS
 }
 
 /** Whether others cannot have replaced the file. */
-async function isOwn(path: string): Promise<boolean> {
+function isOwn(stats: Stats | undefined): boolean {
   const me = process.getuid?.();
-  const stats = await stat(path).catch(() => undefined);
   if (stats === undefined) return false;
   if (me === undefined) return true;
   return (stats.uid === me || stats.uid === 0) && !isShared(stats.mode);

@@ -17,7 +17,7 @@ import {
   verifyChains,
 } from '../../service/operators/audit/chains';
 import { type Actor, listAllAuditLines } from '../../service/operators/audit/log';
-import { type RowsCheck, verifyRows } from '../../service/operators/audit/rows';
+import { verifyRows } from '../../service/operators/audit/rows';
 import {
   CHECKS,
   checkLedger,
@@ -110,7 +110,16 @@ Accounts, keys, routing rules, pauses, users, invitations, endpoints and wallets
     }));
     const check = await verifyChains(stores.auditLog, isSigned, printed ? printed.heads : []);
     const rows = await verifyRows(await context.longReader(), settings.mongodb.db, isSigned);
-    const text = `${reportChains(check)}\n\n${reportRows(rows)}`;
+    const count = formatCount(rows.rows, 'row');
+    const cells = rows.findings.map(({ code, account_id, id, fields }) => [
+      ...[code, account_id ?? '-', id, fields.join(', ') || '-'],
+    ]);
+    const explained =
+      rows.unexplained === 0
+        ? `${count}, all explained by the lines.`
+        : `${count}, of which the lines do not explain ${rows.unexplained}:\n\n` +
+          table(['FINDING', 'ACCOUNT', 'ID', 'DIFFERS IN'], cells, '');
+    const text = `${reportChains(check)}\n\n${explained}`;
     context.print({ json: { ...check, ...rows }, text });
     // The report is printed already; the error sets the exit code.
     const { size } = new Set(check.broken.map(({ chain }) => chain));
@@ -124,15 +133,6 @@ Accounts, keys, routing rules, pauses, users, invitations, endpoints and wallets
     }
   },
 });
-
-function reportRows({ rows, unexplained, findings }: RowsCheck): string {
-  if (unexplained === 0) return `${formatCount(rows, 'row')}, all explained by the lines.`;
-  const cells = findings.map(({ code, account_id, id, fields }) => [
-    ...[code, account_id ?? '-', id, fields.join(', ') || '-'],
-  ]);
-  const scope = `${formatCount(rows, 'row')}, of which the lines do not explain ${unexplained}:`;
-  return `${scope}\n\n${table(['FINDING', 'ACCOUNT', 'ID', 'DIFFERS IN'], cells, '')}`;
-}
 
 function reportChains({ lines, chains, unchained, broken }: ChainsCheck): string {
   const extra =

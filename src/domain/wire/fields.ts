@@ -53,22 +53,20 @@ export const Reference = text(REFERENCE_LENGTH_MAX);
 export const OrderReference = text(REFERENCE_LENGTH_MAX).register(LOGGED, IDENTIFIER);
 export const NamePart = text(NAME_LENGTH_MAX);
 
-/** @see docs/api.md#create-a-payment */
-export const HttpsUrl = text(URL_LENGTH_MAX)
-  .refine(isHttpsUrl, 'must be an absolute https URL without user name or password')
-  .meta({ format: 'uri', pattern: '^https://' });
-
 /** Other hosts can contain characters with a meaning in a header. */
 const PLAIN_HOST = /^([\w.-]+|\[[\da-f:.]+\])$/;
 
-function isHttpsUrl(value: string): boolean {
-  // The URL parser accepts white space, control characters and backslashes, but a browser is
-  // redirected to this exact text.
-  if (!/^https:\/\/[^\s\p{Cc}\\]+$/iu.test(value) || !URL.canParse(value)) return false;
-  const { protocol, username, password, hostname } = new URL(value);
-  const userinfo = /^https:\/\/[^/?#]*@/i.test(value) || username !== '' || password !== '';
-  return protocol === 'https:' && PLAIN_HOST.test(hostname) && !userinfo;
-}
+/** @see docs/api.md#create-a-payment */
+export const HttpsUrl = text(URL_LENGTH_MAX)
+  .refine((value) => {
+    // The URL parser accepts white space, control characters and backslashes, but a browser is
+    // redirected to this exact text.
+    if (!/^https:\/\/[^\s\p{Cc}\\]+$/iu.test(value) || !URL.canParse(value)) return false;
+    const { protocol, username, password, hostname } = new URL(value);
+    const userinfo = /^https:\/\/[^/?#]*@/i.test(value) || username !== '' || password !== '';
+    return protocol === 'https:' && PLAIN_HOST.test(hostname) && !userinfo;
+  }, 'must be an absolute https URL without user name or password')
+  .meta({ format: 'uri', pattern: '^https://' });
 
 export const EMAIL_LENGTH_MAX = 254;
 const LOCAL_PART_LENGTH_MAX = 64;

@@ -11,7 +11,6 @@ import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { amountInJson } from '../../domain/money/money';
 import { describeRemedy, findRemedy } from '../../domain/operators/remedies';
-import type { EntryDocument } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { toBigInt } from '../../ledger/ledger-accounts';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
@@ -84,7 +83,13 @@ export async function readPage(stores: Stores, kind: CallbackResource, id: strin
           ? KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind)
           : Date.parse(a.at) - Date.parse(b.at),
       )
-      .map(presentEntry),
+      .map(({ _id, kind: own, at, book, lines, value_date = null, bank_reference = null }) => {
+        const legs = lines.map(({ account, amount }) => {
+          // It may have been read without 64-bit integers.
+          return { account, amount: amountInJson(toBigInt(amount) ?? BigInt(String(amount))) };
+        });
+        return { id: _id, kind: own, at, value_date, bank_reference, book, legs };
+      }),
     movements: movements.map(presentMovement),
     callbacks: callbacks.map(presentCallback),
     audit: resource.audit.map(({ who, when, what, why, before, after, ...act }) => {
@@ -197,15 +202,6 @@ function presentRefund({ _id, status, amount, created_at, attention }: RefundDoc
 }
 
 const KIND_ORDER: readonly string[] = Object.keys(ENTRY_LINES);
-
-function presentEntry({ _id, kind, at, book, lines, ...bank }: EntryDocument) {
-  const { value_date = null, bank_reference = null } = bank;
-  const legs = lines.map(({ account, amount }) => {
-    // It may have been read without 64-bit integers.
-    return { account, amount: amountInJson(toBigInt(amount) ?? BigInt(String(amount))) };
-  });
-  return { id: _id, kind, at, value_date, bank_reference, book, legs };
-}
 
 function presentCallback(callback: CallbackDocument) {
   const { connector, name, body, received_at, signalled_at, unapplied, parked } = callback;

@@ -145,9 +145,19 @@ export async function planStatements(
     }
   }
   if (missing === undefined) return { planned };
+  // A statement behind a gap becomes a notification of its lines, which move no money.
   const announced: PlannedStatement[] = [];
   for (const each of fresh.filter(({ statement }) => statement.lines.length > 0)) {
-    announced.push(await announce(deps, each));
+    const { account, statement, document: bank } = each;
+    if (bank.kind === 'notification') {
+      announced.push(each);
+      continue;
+    }
+    const nothing = { kind: 'notification', opening: null, closing: null } as const;
+    const facts = { ...readFacts(statement), ...nothing };
+    const document = await buildDocument(deps, { statement, facts, account, bank });
+    const stored = await deps.stores.statements.findSame(document, 'open');
+    announced.push({ ...each, document: stored ?? { ...document, behind_gap: 'open' } });
   }
   return { planned: announced, gap: missing };
 }
@@ -197,17 +207,6 @@ async function findAccount(
   const known = accounts.map((each) => each.currency).join(', ');
   const message = `Statement ${statement_id} is in ${currency}, and the account ${iban} in ${known}.`;
   throw new StatementRefused('wrong_currency', message, { statement_id, currency });
-}
-
-/** Makes of a statement behind a gap a notification of its lines, which move no money. */
-async function announce(deps: PlanDeps, planned: PlannedStatement): Promise<PlannedStatement> {
-  const { account, statement, document: bank } = planned;
-  if (bank.kind === 'notification') return planned;
-  const nothing = { kind: 'notification', opening: null, closing: null } as const;
-  const facts = { ...readFacts(statement), ...nothing };
-  const document = await buildDocument(deps, { statement, facts, account, bank });
-  const stored = await deps.stores.statements.findSame(document, 'open');
-  return { ...planned, document: stored ?? { ...document, behind_gap: 'open' } };
 }
 
 interface StatementOfAccount {

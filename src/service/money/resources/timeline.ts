@@ -67,42 +67,41 @@ export function assembleTimeline(facts: Facts): TimelineEntry[] {
     title: `API call created the ${kind.replaceAll('_', ' ')}`,
     details: [`Request ${resource.request_id}`, ...(key ? [`Idempotency-Key ${key}`] : [])],
   };
+  const { status = '', evidence_submitted_at = null, closed_at = null } = resource;
+  // Its events do not name these; a bank opens it by a callback.
+  const ofDispute = [
+    { at: evidence_submitted_at, tone: 'plain', title: 'The bank has the evidence' },
+    { at: closed_at, tone: status === 'won' ? 'good' : 'bad', title: `Moved to ${status}` },
+  ] as const;
   const entries = [
-    ...(isDispute ? describeDispute(resource) : [call]),
+    ...(isDispute ? [] : [call]),
+    ...ofDispute.flatMap(({ at, ...entry }): TimelineEntry[] =>
+      isDispute && at !== null ? [{ at, kind: 'transition', ...entry, details: [] }] : [],
+    ),
     ...callbacks.map((callback) => describeCallback(callback, resource)),
     ...resource.audit.map(({ when: at, what, before, after }): TimelineEntry => {
       // Merchants read it: no name and reason of an operator.
       const title = `Our operators: ${what.replaceAll('_', ' ')}`;
       return { at, kind: 'act', title, tone: 'note', details: [`${before} → ${after}`] };
     }),
-    ...events.flatMap((listed) => [
-      ...(isDispute ? [] : [describeTransition(listed.event)]),
-      describeEvent(listed),
-      ...listAttempts(listed.deliveries)
-        .reverse()
-        .map((row) => describeAttempt(row, listed.event)),
-    ]),
+    ...events.flatMap((listed): TimelineEntry[] => {
+      const { type, created: at } = listed.event;
+      const title = `Moved to ${(type.split('.').at(-1) ?? type).replaceAll('_', ' ')}`;
+      const tone = GOOD.test(type) ? 'good' : BAD.test(type) ? 'bad' : 'plain';
+      return [
+        ...(isDispute ? [] : [{ at, kind: 'transition', title, tone, details: [] } as const]),
+        describeEvent(listed),
+        ...listAttempts(listed.deliveries)
+          .reverse()
+          .map((row) => describeAttempt(row, listed.event)),
+      ];
+    }),
     ...journalEntries.map(describeJournalEntry),
   ];
   return entries.sort((a, b) => {
     if (a.at !== b.at) return a.at < b.at ? -1 : 1;
     return KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
   });
-}
-
-/** Names what its events do not; a bank opens it by a callback. */
-function describeDispute({
-  status = '',
-  evidence_submitted_at = null,
-  closed_at = null,
-}: Facts['resource']): TimelineEntry[] {
-  const entries = [
-    { at: evidence_submitted_at, tone: 'plain', title: 'The bank has the evidence' },
-    { at: closed_at, tone: status === 'won' ? 'good' : 'bad', title: `Moved to ${status}` },
-  ] as const;
-  return entries.flatMap(({ at, ...entry }) =>
-    at === null ? [] : [{ at, kind: 'transition', ...entry, details: [] }],
-  );
 }
 
 function describeCallback(callback: CallbackDocument, resource: Facts['resource']): TimelineEntry {
@@ -151,12 +150,6 @@ function describeCallback(callback: CallbackDocument, resource: Facts['resource'
 
 const GOOD = /\.(settled|completed|authorized|received)$/;
 const BAD = /\.(failed|expired|returned|cancelled)$/;
-
-function describeTransition({ type, created: at }: EventDocument): TimelineEntry {
-  const state = (type.split('.').at(-1) ?? type).replaceAll('_', ' ');
-  const tone = GOOD.test(type) ? 'good' : BAD.test(type) ? 'bad' : 'plain';
-  return { at, kind: 'transition', title: `Moved to ${state}`, tone, details: [] };
-}
 
 const DELIVERY = {
   pending: 'Not delivered yet',

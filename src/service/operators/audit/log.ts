@@ -57,12 +57,6 @@ export interface MerchantLine
 
 const OPERATORS_OWN = ['operator', 'reason', 'why', 'requested_by', 'approved_by', 'approval_id'];
 
-function toMerchantLine({ _id, at, act, target, actor, before, after }: AuditLine): MerchantLine {
-  const line = { _id, at, act, target, who: nameActor(actor) };
-  if (!['command_line', 'workflow'].includes(actor.via)) return { ...line, before, after };
-  return { ...line, before: omitOwn(before), after: omitOwn(after) };
-}
-
 function nameActor(actor: Actor): string {
   if (actor.via === 'dashboard') return actor.email;
   if (actor.via === 'service') return 'the service';
@@ -89,7 +83,12 @@ export async function listAuditLines(
       onlyChained: true,
       ...page,
     });
-    return (page.after === undefined ? lines : lines.toReversed()).map(toMerchantLine);
+    const newest = page.after === undefined ? lines : lines.toReversed();
+    return newest.map(({ _id, at, act, target, actor, before, after }): MerchantLine => {
+      const line = { _id, at, act, target, who: nameActor(actor) };
+      if (!['command_line', 'workflow'].includes(actor.via)) return { ...line, before, after };
+      return { ...line, before: omitOwn(before), after: omitOwn(after) };
+    });
   };
   return await readPageBy(({ _id }) => _id, query, list, PAGE_LINES);
 }

@@ -147,7 +147,13 @@ async function compareOne(
   const workflow = shown === REFUSED.status ? REFUSED : state;
   let document = await get(stores, id);
   if (document === null && workflow !== REFUSED) {
-    if (!(await wasOpened(temporal, resource, id))) return null;
+    // A first run has the state of an opened resource from its start.
+    const histories: Promise<History>[] = [];
+    const own = `WorkflowId = '${workflowId(id)}'`;
+    for await (const { runId } of listRuns(temporal, resource, own)) {
+      histories.push(temporal.workflow.getHandle(workflowId(id), runId).fetchHistory());
+    }
+    if (!hasEnded(listStateSteps(resource), await Promise.all(histories))) return null;
     document = await get(stores, id);
   }
   const kind = compare(workflow, document);
@@ -157,16 +163,6 @@ async function compareOne(
   const { status, version, account_id, livemode, updated_at } = document;
   const stored = { status, version, account_id, livemode, updated_at };
   return { kind, resource, id, workflow, document: stored, running, started_at };
-}
-
-/** A first run has the state of an opened resource from its start. */
-async function wasOpened(temporal: Client, kind: CallbackResource, id: string): Promise<boolean> {
-  const workflowId = LIFECYCLES[kind].workflowId(id);
-  const histories: Promise<History>[] = [];
-  for await (const { runId } of listRuns(temporal, kind, `WorkflowId = '${workflowId}'`)) {
-    histories.push(temporal.workflow.getHandle(workflowId, runId).fetchHistory());
-  }
-  return hasEnded(listStateSteps(kind), await Promise.all(histories));
 }
 
 export async function getRetentionStart({ workflowService, options }: Client, now: Date) {
