@@ -56,6 +56,8 @@ function recordId({ account_id, livemode, operation, key }: RecordKey): string {
 }
 
 export const REBUILT = 'rebuilt';
+/** Fingerprint of a record that is rebuilt without its key. It matches no request. */
+export const KEY_LOST = '';
 
 export function rebuiltRecordKey(
   { account_id, livemode }: Pick<RecordKey, 'account_id' | 'livemode'>,
@@ -123,6 +125,12 @@ export function createIdempotencyStore(db: Db) {
         { returnDocument: 'after' },
       );
       return { status: stored?.status ?? status, body: stored?.body ?? body };
+    },
+    /** Whether a resource was rebuilt since then without its key. No index: read after a restore alone. */
+    hasLostKeys: async (since: Date): Promise<boolean> => {
+      const created_at = { $gte: since };
+      const lost = { operation: REBUILT, fingerprint: KEY_LOST, created_at };
+      return (await records.findOne(lost)) !== null;
     },
     markWritten: (resource_id: string, session?: ClientSession) =>
       records.updateOne(

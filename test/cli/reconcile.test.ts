@@ -20,6 +20,7 @@ import {
   walk,
 } from '../../src/service/operators/reconcile/walk';
 import { buildDelivery } from '../../src/store/deliveries';
+import { rebuiltRecordKey } from '../../src/store/idempotency';
 import { storedPayout } from '../api/payout-setting';
 import { eventually } from '../support/eventually';
 import { buildPayout } from '../support/factories';
@@ -132,8 +133,15 @@ describe('the guard against a restored store', () => {
     expect(await refuse('2026-01-02')).toContain(
       `MongoDB has the state of ${LONG_AGO}: --since must not be later`,
     );
-    const { epoch, auditLog } = setting.deps.stores;
-    await epoch.noteLostKeys(true);
+    const { epoch, auditLog, idempotency } = setting.deps.stores;
+    // A run that was interrupted has rebuilt a payout without its key.
+    const resource_id = randomUUID();
+    const owner = { account_id: setting.shop.account_id, livemode: false };
+    const lost = { ...rebuiltRecordKey(owner, resource_id), fingerprint: '', resource_id };
+    await idempotency.reserveKey({ ...lost, request: null, request_id: 'r' }, new Date());
+    expect(await refuse('2025-12-31')).toMatch(/^Idempotency keys are lost.* --done/m);
+    await setting.service.collection('idempotency_records').deleteOne({ resource_id });
+    // Its record ends after a day.
     expect(await refuse('2025-12-31')).toMatch(/^Idempotency keys are lost.* --done/m);
     expect(await isBehind()).toBe(true);
     await epoch.noteLostKeys(false);

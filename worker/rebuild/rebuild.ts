@@ -19,7 +19,7 @@ import type {
   RebuildResult,
 } from '../../src/service/operators/reconcile/reconcile';
 import type { Stores } from '../../src/store';
-import { KEY_LIFETIME_MS, REBUILT, rebuiltRecordKey } from '../../src/store/idempotency';
+import { KEY_LIFETIME_MS, KEY_LOST, REBUILT, rebuiltRecordKey } from '../../src/store/idempotency';
 import { NotRebuilt, type RunHistory, readHistory } from './replay';
 import { getPart, isWrite, repeat, type Write } from './steps';
 
@@ -69,7 +69,7 @@ async function rebuild(
     for (const step of due) await repeatWrite(deps, step, { kind, id, history });
     // A repeated request would open another resource.
     const record = await deps.stores.idempotency.forResource(id);
-    return { outcome: 'rebuilt', key_lost: record?.fingerprint === NONE };
+    return { outcome: 'rebuilt', key_lost: record?.fingerprint === KEY_LOST };
   } catch (error) {
     if (!(error instanceof NotRebuilt)) throw error;
     return { outcome: error.outcome, reason: error.message };
@@ -230,9 +230,6 @@ type Opening = Exclude<
   { activity: 'openDispute' }
 >;
 
-/** Matches no request. */
-const NONE = '';
-
 /**
  * Creates a missing record, without the merchant's texts. It takes its old key only during the
  * key's lifetime: later, another resource may have it.
@@ -246,7 +243,7 @@ async function ensureRecord(
   if ((await idempotency.forResource(resource_id)) !== null) return;
   const now = new Date();
   const isOver = startedAt.getTime() + KEY_LIFETIME_MS < now.getTime();
-  const { key, body: fingerprint } = isOver || !memo ? { key: resource_id, body: NONE } : memo;
+  const { key, body: fingerprint } = isOver || !memo ? { key: resource_id, body: KEY_LOST } : memo;
   const { request_id } = opening.input;
   const request = buildRequest(opening);
   const record = { ...rebuiltRecordKey(opening.input, key), fingerprint, resource_id };

@@ -115,8 +115,12 @@ async function endWhereComplete(
   const epochDeps = await createEpochDeps(context, deps);
   const epochs = await readEpochs(epochDeps);
   if (!isBehind(epochs)) return;
-  // Stored, since a later run finds no difference any more.
-  if (isKeyLost) await epochDeps.epoch.noteLostKeys(true);
+  // An interrupted run may have rebuilt without a key what shows no difference any more. Noted, since
+  // the records end after a day.
+  const restoredTo = new Date(epochs.mongodb ?? 0);
+  if (isKeyLost || (await deps.stores.idempotency.hasLostKeys(restoredTo))) {
+    await epochDeps.epoch.noteLostKeys(true);
+  }
   if (left > 0) return;
   if ((await epochDeps.epoch.read())?.keys_lost) {
     context.progress(KEYS_LOST);
