@@ -77,8 +77,8 @@ interface Login {
 }
 
 /**
- * Neither result nor duration reveals whether there is such a user. Strangers never keep out a
- * browser that the user has signed in with.
+ * Neither result nor duration reveals to strangers whether there is such a user, nor do they ever
+ * keep out a browser that the user has signed in with.
  */
 export async function checkLogin(
   { limitSignIns, ...deps }: Pick<ServiceDeps, 'stores' | 'now'> & { limitSignIns: SignInLanes },
