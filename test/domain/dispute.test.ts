@@ -30,6 +30,8 @@ const INQUIRY = build('needs_response');
 const WON = build('won', TAKEN, BACK);
 const LOST = build('lost', TAKEN);
 const ACCEPTED = build('accepted', TAKEN);
+const GIVING_IN = { ...OPEN, answering: 'acceptance' } as const;
+const ANSWERED = { ...OPEN, answering: 'evidence' } as const;
 
 /** Decision in words. */
 function decide(
@@ -102,6 +104,9 @@ test.each<[string, DisputeFacts | null, DisputeReport['name'], Partial<DisputeRe
   ['is won with more than it took', OPEN, 'dispute_won', { amount: 401 }, 'more came back'],
   ['is won with more than its fee', OPEN, 'dispute_won', { fee: 16 }, 'more came back'],
   ['is lost', OPEN, 'dispute_lost', { amount: 400, fee: 15 }, 'lost'],
+  ['is lost while the merchant gives in', GIVING_IN, 'dispute_lost', {}, 'accepted'],
+  ['is won while the merchant gives in', GIVING_IN, 'dispute_won', {}, 'won in 400 0'],
+  ['is lost while evidence is being sent', ANSWERED, 'dispute_lost', {}, 'lost'],
   ['is lost with another amount', OPEN, 'dispute_lost', { amount: 399 }, 'another amount'],
   ['is lost with another fee', OPEN, 'dispute_lost', { fee: 16 }, 'another amount or fee'],
   ['is won by arbitration', LOST, 'dispute_won', {}, 'won in 400 0'],

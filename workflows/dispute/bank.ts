@@ -114,14 +114,19 @@ export async function applyAnswer(
   dispute.isSubmitted ||= isEvidence;
   if (!isCurrent) return;
   dispute.answering = null;
-  for (const waiting of dispute.waiting.splice(0)) {
-    waiting.resolve({ ...getState(dispute), outcome: 'accepted' });
-  }
+  confirmWaits(dispute);
 }
 
 /** @param why by default, the bank has decided before it answered */
 export function endWaits(dispute: Dispute, why = `The dispute is ${dispute.status}.`): void {
+  if (dispute.status === 'accepted') confirmWaits(dispute);
   for (const waiting of dispute.waiting.splice(0)) {
     rejectUpdate(waiting, 'dispute_closed', why);
+  }
+}
+
+function confirmWaits(dispute: Dispute): void {
+  for (const waiting of dispute.waiting.splice(0)) {
+    waiting.resolve({ ...getState(dispute), outcome: 'accepted' });
   }
 }

@@ -1,4 +1,9 @@
-import { type DisputeStatus, isDisputeClosed, type OpenDisputeStatus } from './dispute';
+import {
+  type DisputeAnswer,
+  type DisputeStatus,
+  isDisputeClosed,
+  type OpenDisputeStatus,
+} from './dispute';
 
 /** Money that a dispute moved, by a bank's report or an operator's act; each has an entry. */
 export interface DisputeTransfer {
@@ -56,6 +61,8 @@ export interface DisputeFacts {
   transfers: readonly DisputeTransfer[];
   /** Time of the bank's last report of a status. */
   reported_at?: string;
+  /** Answer that is being sent to the bank. */
+  answering?: DisputeAnswer | null;
 }
 
 export interface DisputeReport {
@@ -299,8 +306,10 @@ function decideClosing(dispute: DisputeFacts, report: DisputeReport): DisputeDec
   if (amount !== taken.amount || (fee ?? taken.fee) !== taken.fee) {
     return refused('the dispute has another amount or fee');
   }
-  // Who gives in has lost.
-  return status === 'accepted' ? REPEATED : { kind: 'applied', to, change: close(dispute, report) };
+  // Who gives in has lost, and the bank may say so before it has answered.
+  if (status === 'accepted') return REPEATED;
+  const reached = dispute.answering === 'acceptance' ? 'accepted' : to;
+  return { kind: 'applied', to: reached, change: close(dispute, report) };
 }
 
 function close(dispute: DisputeFacts, report: DisputeReport) {

@@ -13,7 +13,7 @@ const IMPORT_EVERY = 4;
 /** Hundreds of workflows may end at once, on the last day. */
 const END_MS = 120_000;
 
-jest.setTimeout(420_000);
+jest.setTimeout(600_000);
 
 describe.each(SEEDS)('with seed %i', (seed) => {
   describeWithBank('a bank that writes otherwise what it may write otherwise', () => {

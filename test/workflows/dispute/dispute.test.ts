@@ -8,6 +8,7 @@ import { Encrypted } from '../../../src/encryption/encrypter';
 import { disputeId } from '../../../src/store/disputes';
 import { eventually } from '../../support/eventually';
 import { setFeeBearer } from '../../support/fee-bearer';
+import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { scriptedBank } from '../../support/workflow-setting';
 import { ACT, refusalOf, type TrackedPayment, track, useLifecycles } from '../lifecycles';
@@ -175,11 +176,8 @@ test('while the bank is away, only the first caller waits, and the end answers i
 });
 
 test('an answer that comes after the end leaves the time of the end', () => {
-  let answer = () => {};
-  const answered = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
-  const submitEvidence = () => answered.then(() => ({ outcome: 'accepted' as const }));
+  const { opened, release } = gate();
+  const submitEvidence = () => opened.then(() => ({ outcome: 'accepted' as const }));
   return withDispute(
     { submitEvidence },
     async ({ respond, reportOf, becomes, answers, stored }) => {
@@ -188,12 +186,27 @@ test('an answer that comes after the end leaves the time of the end', () => {
       await reportOf('dispute_lost');
       const { closed_at } = await becomes({ status: 'lost' });
       await waiting;
-      answer();
+      release();
       await eventually('the answer', async () => (await stored()).answering === null);
       expect(await stored()).toMatchObject({ status: 'lost', closed_at });
       expect((await stored()).evidence_submitted_at).not.toBeNull();
     },
   );
+});
+
+test('a merchant who gives in is not refused where the bank closes the dispute before it answers', () => {
+  const { opened, release } = gate();
+  const acceptDispute = () => opened.then(() => ({ outcome: 'accepted' as const }));
+  return withDispute({ acceptDispute }, async ({ respond, reportOf, becomes, answers, stored }) => {
+    const waiting = respond('acceptance');
+    await eventually('the attempt', async () => answers().length > 0);
+    await reportOf('dispute_lost');
+    const { closed_at } = await becomes({ status: 'accepted' });
+    expect(await waiting).toMatchObject({ status: 'accepted' });
+    release();
+    await eventually('the answer', async () => (await stored()).answering === null);
+    expect(await stored()).toMatchObject({ status: 'accepted', closed_at, attention: null });
+  });
 });
 
 test('evidence that nobody has sent is erased when the bank decides', () =>
