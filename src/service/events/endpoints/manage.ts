@@ -70,11 +70,14 @@ export async function addEndpoint(
   const ciphertext = await deps.encrypter.encrypt(signing_secret, place);
   await deps.stores.endpoints.ensureIndexes();
   const endpoint = await insertEndpoint(deps, owner, { ...settings, endpoint_id, ciphertext });
+  if (endpoint.secrets[0]?.ciphertext !== ciphertext) {
+    throw new ServiceError('endpoint_exists', 'This endpoint was added already.');
+  }
   return { endpoint, signing_secret };
 }
 
 /**
- * Returns when every process sends events to the endpoint.
+ * Returns the stored endpoint, which may be of an earlier call, when every process sends events to it.
  * @param also further writes of the transaction
  * @throws Refusal 422 `endpoint_limit_reached`
  */
@@ -96,9 +99,8 @@ export async function insertEndpoint(
   };
   const insert = async (session: ClientSession) => {
     const others = await stores.endpoints.list(account_id, livemode, session);
-    if (others.some((other) => other.endpoint_id === endpoint_id)) {
-      throw new ServiceError('endpoint_exists', 'This endpoint was added already.');
-    }
+    const known = others.find((other) => other.endpoint_id === endpoint_id);
+    if (known !== undefined) return { endpoint: known, isFirst: false };
     const slot = findFreeSlot(others);
     const endpoint = await stores.endpoints.insert({ ...document, slot }, session);
     const line = { act: 'webhook.created', account_id, livemode, target: endpoint_id } as const;

@@ -2,8 +2,8 @@ import { buildRefusal, notFound, Refusal, ServiceError, unavailable } from '../.
 import type { EventType } from '../../../domain/events/event';
 import * as wire from '../../../domain/wire/webhook-endpoints';
 import type { Actor } from '../../../store/audit';
-
 import { type Endpoint, secretOwner } from '../../../store/endpoints';
+import type { IdempotencyRecord } from '../../../store/idempotency';
 import type { MerchantDeps, Owner } from '../../access';
 import { type CreateRequest, createOnce } from '../../create-once';
 import { type Page, type PageQuery, readCursor } from '../../money/read';
@@ -62,37 +62,39 @@ export function createMerchantEndpoint(
       const events = enabled_events === undefined ? 'all' : [...new Set(enabled_events)];
       return { webhook_endpoint: { url: admitted, description, events } };
     },
-    open: async ({ record: { resource_id: endpoint_id, request: accepted } }) => {
-      if (accepted !== null && 'webhook_endpoint' in accepted) {
-        const { url, description, events } = accepted.webhook_endpoint;
-        // Made here: a rotation of keys does not reach what an idempotency record holds.
-        const place = secretOwner({ ...owner, endpoint_id });
-        const ciphertext = await deps.encrypter.encrypt(makeSigningSecret(), place);
-        const fresh = { url, description, events, endpoint_id, ciphertext };
-        await insertOrRelease(acting, owner, fresh);
-      }
-      const endpoint = await findEndpoint(deps, owner, endpoint_id);
+    open: async ({ record }) => {
+      const endpoint = await openEndpoint(acting, owner, record);
       const signing_secret = await decryptCurrent(deps, endpoint);
       return { answer: { ...presentEndpoint(endpoint), signing_secret }, isPersonal: true };
     },
   });
 }
 
-/** A refusal leaves the key unused; another call with the key may have inserted the endpoint. */
-async function insertOrRelease(
-  deps: Parameters<typeof insertEndpoint>[0],
+/**
+ * A refusal leaves the key unused. Another call with the key may have inserted the endpoint, which a
+ * transaction sees before other reads do.
+ */
+async function openEndpoint(
+  deps: Parameters<typeof insertEndpoint>[0] & Pick<MerchantDeps, 'encrypter'>,
   owner: Owner,
-  fresh: Parameters<typeof insertEndpoint>[2],
-): Promise<void> {
+  { resource_id: endpoint_id, request: accepted }: IdempotencyRecord,
+): Promise<Endpoint> {
   const { idempotency, endpoints } = deps.stores;
-  const { endpoint_id } = fresh;
-  if ((await endpoints.find({ ...owner, endpoint_id })) !== null) return;
+  const known = await endpoints.find({ ...owner, endpoint_id });
+  if (known !== null) return known;
+  if (accepted === null || !('webhook_endpoint' in accepted)) {
+    throw buildRefusal(notFound('webhook_endpoint'));
+  }
+  const { url, description, events } = accepted.webhook_endpoint;
+  // Made here: a rotation of keys does not reach what an idempotency record holds.
+  const place = secretOwner({ ...owner, endpoint_id });
+  const ciphertext = await deps.encrypter.encrypt(makeSigningSecret(), place);
+  const fresh = { url, description, events, endpoint_id, ciphertext };
   try {
-    await insertEndpoint(deps, owner, fresh, (session) =>
+    return await insertEndpoint(deps, owner, fresh, (session) =>
       idempotency.markWritten(endpoint_id, session),
     );
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'endpoint_exists') return;
     if (error instanceof Refusal) await idempotency.release(endpoint_id);
     throw error;
   }
