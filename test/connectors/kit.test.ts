@@ -404,7 +404,7 @@ describe('the chain of the sandbox', () => {
       [66_636, ['deposit 1', 'deposit_undone', 'deposit 1', 'deposit 3'], 2n, 2],
       [66_637, ['deposit 0', 'deposit 3', 'deposit_undone'], 2n, 1],
       [66_638, ['deposit 0'], 2n, 0],
-    ])('of %d is reported as %j, of %d halves of the amount', async (...row) => {
+    ])('of the magic amount %d is reported as %j, with %d halves of it', async (...row) => {
       const [amount, steps, halves, blocks] = row;
       const { id, due, instruction } = await pay(amount);
       await activities().giveAddress(instruction);
@@ -523,7 +523,7 @@ describe('the chain of the sandbox', () => {
     it.each([
       ['after a simulation', true],
       ['with autoplay off', false],
-    ])('is not reported %s', async (_when, autoplay) => {
+    ])('is not reported by itself %s', async (_when, autoplay) => {
       await restart(autoplay);
       product.is_awaited = !autoplay;
       const { id, send } = build();

@@ -438,7 +438,7 @@ describe('a report about a payout', () => {
     );
   });
 
-  test('has what contradicts it under IDs by reference and amount, with the amount if it differs', () => {
+  test('names each movement that contradicts another by its reference and amount, and states an amount that differs', () => {
     const others = (['return_reversed', 'returned', 'debit_reversed', 'booked'] as const).map(
       (kind) => ({ ...fact, kind, bank_reference: `B-${kind}` }),
     );

@@ -52,7 +52,7 @@ describe('a session', () => {
     expect(end).toBe(Math.floor(Date.parse(expires_at) / 1_000) + 31 * 60);
   });
 
-  test('of a payment of days lasts a day, as long as Stripe lets it', async () => {
+  test('of a payment that may take days ends after one, the longest that Stripe allows', async () => {
     const expires_at = new Date(Date.now() + 72 * HOUR_MS).toISOString();
     const { payment_id } = await open({ method: 'multibanco', expires_at });
     const { expires_at: end, created } = world.bank.findSession(payment_id);
@@ -68,7 +68,7 @@ describe('a session', () => {
     expect(answer).toMatchObject({ bank_reference: world.bank.findSession(payment.payment_id).id });
   });
 
-  test('that Stripe has stored a failure of is found, or opened under the next key', async () => {
+  test('whose failure Stripe has stored is found, or opened under the next key', async () => {
     for (const fault of ['stored_500', 'stored_500_after'] as const satisfies readonly Fault[]) {
       const payment = buildPayment();
       world.bank.failNext(fault);
