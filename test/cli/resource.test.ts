@@ -639,6 +639,14 @@ test('dispute evidence sends a file once, and names what is wrong in another', a
   expect(JSON.stringify(lines)).not.toContain('Zebra');
 });
 
+test('dispute show has what the bank reported and took, and nothing else of the payment', async () => {
+  const { id } = await openDispute();
+  const { postings, callbacks } = Object(await commands.json(`dispute show ${id}`));
+  const read = (rows: object[], name: string) => rows.map((row) => Object(row)[name]);
+  expect(read(postings, 'kind')).toEqual(['payment_dispute_opened']);
+  expect(read(callbacks, 'name')).toEqual(['dispute_opened']);
+});
+
 test('dispute accept gives in, is recorded with who and why, and is refused after the end', async () => {
   const { id } = await openDispute();
   const accept = `accept ${id} --operator mia`;

@@ -25,6 +25,7 @@ import type { RecipientDocument } from '../../store/recipients';
 import type { RefundDocument } from '../../store/refunds';
 import { presentMovement } from '../banks/movements';
 import { presentOldest, withDeliveries } from '../events/list';
+import { readReported } from '../money/resources/read';
 
 const ROWS_MAX = 100;
 
@@ -57,10 +58,9 @@ export type ResourcePage = Awaited<ReturnType<typeof readPage>>;
 export async function readPage(stores: Stores, kind: CallbackResource, id: string) {
   const resource = await findResource(stores, kind, id);
   const { account_id, livemode } = resource;
-  const [events, entries, callbacks, movements, related] = await Promise.all([
+  const [events, { entries, callbacks }, movements, related] = await Promise.all([
     stores.events.list({ account_id, livemode, resource_id: id, limit: ROWS_MAX }),
-    stores.ledger.forResource(id),
-    stores.callbacks.forResource(id),
+    readReported(stores, resource),
     stores.movements.forResource(id),
     findRelated(stores, resource),
   ]);

@@ -152,34 +152,45 @@ export async function readTimeline(
   resource: Resource,
 ): Promise<TimelineEntry[]> {
   const { _id, account_id, livemode, connector } = resource;
-  const dispute = 'transfers' in resource ? resource : undefined;
-  // A bank names a payment and its own dispute, and the entries of a dispute are its payment's.
-  const reported_id = dispute?.payment_id ?? _id;
-  const [idempotencyRecord, callbacks, journalEntries, newestEvents] = await Promise.all([
+  const [idempotencyRecord, { callbacks, entries }, newestEvents] = await Promise.all([
     stores.idempotency.forResource(_id),
-    stores.callbacks.forResource(reported_id),
-    stores.ledger.forResource(reported_id),
+    readReported(stores, resource),
     stores.events.list({ account_id, livemode, resource_id: _id, limit: EVENTS_MAX }),
   ]);
   const events = await withDeliveries({ stores }, newestEvents.reverse(), 'readLogs');
   // A callback may name another connector's resource, and a refused one was not verified.
   const isOwn = (row: CallbackDocument) =>
-    row.connector === connector && row.resource === (dispute ? 'payment' : kind);
-  const ownCallbacks = callbacks.filter(
-    (row) => isOwn(row) && row.refused !== true && (!dispute || isAbout(dispute, row)),
-  );
-  const entryIds = dispute?.transfers.map(({ direction, step }) => {
-    const posted = direction === 'in' ? 'payment_dispute_won' : `payment_${dispute.kind}`;
-    return operationId({ kind: posted, resource_id: reported_id, step });
-  });
+    row.connector === connector && row.resource === (kind === 'dispute' ? 'payment' : kind);
   return assembleTimeline({
     kind,
     resource,
     idempotencyRecord,
-    callbacks: ownCallbacks,
+    callbacks: callbacks.filter((row) => isOwn(row) && row.refused !== true),
     events,
-    journalEntries: journalEntries.filter((entry) => entryIds?.includes(entry._id) ?? true),
+    journalEntries: entries,
   });
+}
+
+/** A bank names a payment and its own dispute, and the entries of a dispute are its payment's. */
+export async function readReported(
+  stores: Pick<ReadDeps['stores'], 'callbacks' | 'ledger'>,
+  resource: Resource,
+) {
+  const dispute = 'transfers' in resource ? resource : undefined;
+  const resource_id = dispute?.payment_id ?? resource._id;
+  const [callbacks, entries] = await Promise.all([
+    stores.callbacks.forResource(resource_id),
+    stores.ledger.forResource(resource_id),
+  ]);
+  if (dispute === undefined) return { callbacks, entries };
+  const entryIds = dispute.transfers.map(({ direction, step }) => {
+    const kind = direction === 'in' ? 'payment_dispute_won' : `payment_${dispute.kind}`;
+    return operationId({ kind, resource_id, step });
+  });
+  return {
+    callbacks: callbacks.filter((row) => isAbout(dispute, row)),
+    entries: entries.filter(({ _id }) => entryIds.includes(_id)),
+  };
 }
 
 /** A closing report may name no dispute, where the payment has one only. */
