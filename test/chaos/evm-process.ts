@@ -35,7 +35,10 @@ export type EvmProcess = ReturnType<typeof createEvmProcess>;
 export function createEvmProcess(options: EvmProcessOptions) {
   const folder = mkdtempSync(join(tmpdir(), 'evm-process-'));
   const key = generatePrivateKey();
-  const env = { PATH: process.env['PATH'], ...environment(folder, key, options) };
+  const env = {
+    ...{ PATH: process.env['PATH'], DATA_DIR: folder },
+    ...environment(folder, key, options),
+  };
   let child: Child | undefined;
   let starts = 0;
   const logFile = () => join(folder, `${starts}.log`);

@@ -81,7 +81,8 @@ async function begin(part: string): Promise<void> {
     command: process.execPath,
     args: [resolve('dist', script)],
     env: {
-      ...{ PATH: process.env['PATH'], MONGODB_URI: mongodbUri(), MONGODB_DB: name },
+      ...{ PATH: process.env['PATH'], DATA_DIR: folder },
+      ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: name },
       ...{ TEMPORAL_ADDRESS: temporalAddress(), TASK_QUEUE_PREFIX: name },
       ...(role === 'sandbox_bank' ? {} : { KEYS_FILE: join(folder, 'keys.json') }),
       ...{ KEYS_DIR: join(folder, 'keys'), WORKER_ENVIRONMENTS: environments },

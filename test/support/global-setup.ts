@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { type Child, startChild, waitUntilUp } from '../../stack/child-process';
@@ -20,6 +20,8 @@ export interface TestStack {
   folder: string;
   servers: Child[];
   watchdog: Watchdog;
+  /** Whether an `npm start` has written `.data`: what a test left there would stop its connectors. */
+  hasData: boolean;
 }
 
 declare global {
@@ -29,6 +31,7 @@ declare global {
 
 /** Starts, once for all test files, the servers that they share, in a folder of their own. */
 export default async function globalSetup(): Promise<void> {
+  const hasData = existsSync('.data');
   const context = {
     cacheDir: cacheDirectory(process.env),
     env: process.env,
@@ -75,7 +78,7 @@ export default async function globalSetup(): Promise<void> {
     });
     publishServers({ product: await startSharedProduct(folder, servers) });
     const pids = servers.map(({ pid }) => pid);
-    globalThis.testStack = { folder, servers, watchdog: startWatchdog(pids, folder) };
+    globalThis.testStack = { folder, servers, watchdog: startWatchdog(pids, folder), hasData };
   } catch (error) {
     for (const server of servers) await server.stop();
     rmSync(folder, { recursive: true, force: true });
