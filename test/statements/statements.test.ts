@@ -754,6 +754,30 @@ test('concurrent imports of one file agree, and one of two statements for a day 
   expect(await bank.verify()).toEqual([]);
 });
 
+test.each(['has begun, and ends at once', 'has begun and ended'])(
+  'a statement is incomplete, and fits later, where since its plan the one before it %s',
+  async (when) => {
+    const bank = await openAccount();
+    const first = bank.write({ id: 'S-1', day: '2026-11-19', entries: [{ amount: 5 }] });
+    const isBegun = when !== 'has begun and ended';
+    const { bankAccounts } = database.stores;
+    const { beginImport } = bankAccounts;
+    const stop = jest.spyOn(bankAccounts, 'beginImport').mockImplementationOnce(async (...args) => {
+      await (isBegun ? killAt('complete', 0, () => bank.import(first)) : bank.import(first));
+      return await beginImport(...args);
+    });
+    stop.mockImplementationOnce(beginImport).mockImplementationOnce(async (...args) => {
+      const isFree = await beginImport(...args);
+      if (isBegun) await bank.import(first);
+      return isFree;
+    });
+    const next = bank.write({ id: 'S-2', opening: 5 });
+    await refuses(bank.import(next), 'statement_incomplete');
+    stop.mockRestore();
+    expect(await bank.import(next)).toMatchObject([{ already_imported: false }]);
+  },
+);
+
 test('an import that stops at any write continues, and stores nothing twice', async () => {
   const bank = await openAccount();
   const posted = [];

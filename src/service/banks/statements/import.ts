@@ -284,11 +284,12 @@ async function begin(
           (await statements.findSame(document, undefined, session)) === null;
     // Another statement came since the check.
     if (stored !== null || !isFree) {
-      const current = await bankAccounts.get(account._id);
+      const current = await bankAccounts.get(account._id, session);
       if (current !== null) assertFree(current, document);
       const gap = current && assertNext(document, current.closing);
-      const message = `Statement ${statement_id} came twice at once: import it again.`;
-      throw gap ?? new StatementRefused('statement_conflict', message);
+      const message = `Another import was faster than that of statement ${statement_id}: import it again.`;
+      const code = stored === null ? 'statement_incomplete' : 'statement_conflict';
+      throw gap ?? new StatementRefused(code, message);
     }
     await statements.insert(document, session);
     const announced =
