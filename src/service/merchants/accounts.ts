@@ -253,7 +253,8 @@ interface FreezeChange {
 }
 
 /**
- * Payments in progress continue; payouts that the bank has not received do not.
+ * Payments in progress continue; payouts that the bank has not received do not. Returns when no
+ * process takes writes of the account any more.
  * @throws ServiceError `account_not_found`, `approval_differs`
  * @see docs/operators.md#freeze-an-account
  */
@@ -262,7 +263,7 @@ export async function setFrozen(
   id: string,
   { freeze, reason, operator, frozen_at }: FreezeChange,
 ): Promise<AccountDocument> {
-  return await inTransaction(mongo, async (session) => {
+  const changed = await inTransaction(mongo, async (session) => {
     const { frozen } = requireAccount(await accounts.get(id, session), id);
     if (frozen_at !== undefined && frozen !== undefined && frozen.at !== frozen_at) {
       const message = `The account was frozen again at ${frozen.at}: ask again.`;
@@ -277,6 +278,9 @@ export async function setFrozen(
     if (modifiedCount > 0) await audit({ ...line, after: { reason, operator } }, session);
     return requireAccount(await accounts.get(id, session), id);
   });
+  // Writes go by a cached account.
+  if (freeze) await waitForCaches();
+  return changed;
 }
 
 export async function listAccounts({ accounts }: Pick<Stores, 'accounts'>, limit: number) {
