@@ -491,7 +491,7 @@ const CRYPTO_PAYMENT: Record<Exclude<CryptoPaymentAttention, CommonAttention>, R
     what: 'More deposits came than a payment stores; the rest was not applied. Check the address.',
   },
   wrong_asset: {
-    what: 'Another asset came to the address; nothing was credited. Send it back from the wallet of the connector. If `show` lists it, then `movement resolve MOVEMENT --as customer`, or `loss`.',
+    what: 'Another asset came to the address; nothing was credited. Send it back from the wallet of the connector. If `show` lists it, then `movement resolve MOVEMENT --as customer --transaction-id TX --address ADDRESS`, or `--as loss`.',
   },
   address_in_use: {
     what: 'The connector gave the address of another payment, so this one was refused. Stop the connector and read docs/evm.md#after-a-restore.',
