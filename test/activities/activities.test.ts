@@ -455,7 +455,7 @@ describe('an attempt', () => {
     expect(await attemptAt(sandbox)).toMatchObject({ outcome: 'no_endpoint', posts: [] });
   });
 
-  test('that the server was made to make now counts after the attempts before it', async () => {
+  test('that an operator has made Temporal begin early counts after the attempts before it', async () => {
     const event = await recordEvent(stores, URL_1);
     await attemptAt(event, FAILED);
     const atMs = FIRST_AT + attemptOffsetMs(2) + 60_000;
@@ -472,7 +472,7 @@ describe('an attempt', () => {
     expect((await readDelivery(event))?.status).toBe('delivered');
   });
 
-  test('that succeeds counts more than a failed try of the same number', async () => {
+  test('that succeeds prevails over a failed try of the same number', async () => {
     const event = await recordEvent(stores, URL_1);
     const post = async (): Promise<PostResult> => {
       // A try that was given up ends late, while this one is in progress.
@@ -504,7 +504,7 @@ describe('an attempt', () => {
     expect(await readRows(event)).toMatchObject([{ attempt: 1 }]);
   });
 
-  test('that may have been made as the first is looked up before another is made', async () => {
+  test('that resumes as the first is looked up, and not made again if it was stored', async () => {
     const event = await recordEvent(stores, URL_1);
     const limits = createEndpointLimits({ slots: 1, promptSlots: 1 });
     await attemptAt(event, { limits });

@@ -265,7 +265,7 @@ test(
   }),
 );
 
-test('a clock that is stopped stands where it is, follows for all, and advances again', async () => {
+test('a clock that is stopped during an advance stands for all resources alike, and advances again', async () => {
   const { shop, id, stopped } = await eventually('a stop before the target', async () => {
     const shop = await service.account();
     const { id } = await buildPayment(shop, VOUCHER);
@@ -284,7 +284,7 @@ test('a clock that is stopped stands where it is, follows for all, and advances 
   expect((await shop.get(`${PAYMENTS}/${id}`)).body.status).toBe('expired');
 });
 
-test('an advance asks each of many payments a few times, however many stops it has', async () => {
+test('an advance sends each of many payments at most four updates, however many stops it has', async () => {
   const shop = await service.account();
   const ids: string[] = [];
   const advanceBy = async (by: string) => {

@@ -167,7 +167,7 @@ describe('a signed callback', () => {
 });
 
 // Old signatures: test/api/unit/connector-signature.test.ts
-test('refuses a callback that its connector has not signed, or that is no report, and stores nothing', async () => {
+test('a callback that its connector has not signed, or that is no report, is refused, and nothing is stored', async () => {
   const id = await setting.payment();
   const facts = report('payment', id, 'authorized');
   const text = JSON.stringify(facts);
@@ -318,7 +318,7 @@ function listSends(id: string): string[] {
   );
 }
 
-test('sends each payout to one bank, once, also a repeat, while the routing rule changes', async () => {
+test('each payout goes to one bank, once, also a repeat, while the routing rule changes', async () => {
   const key = randomUUID();
   const story = async (url: string) => {
     const ids: string[] = [];
@@ -362,7 +362,7 @@ test('sends each payout to one bank, once, also a repeat, while the routing rule
 });
 
 // Choice of a rule: test/domain/routing.test.ts
-test('follows a rule of one currency, and sends nothing new to a paused bank, which finishes its refunds', async () => {
+test('a rule of one currency is followed, and a paused bank gets nothing new, but finishes its refunds', async () => {
   const method = 'card_payout';
   await route(NORTH, ada);
   await route(NORTH, ada, { method, currency: 'JPY' });
@@ -430,7 +430,7 @@ test('available methods are those that the account has enabled, at once', async 
 });
 
 test.each([AVAILABLE, '/v1/payment-methods', '/v1/payout-methods', '/v1/balances'])(
-  '%s has no parameters',
+  'the list %s takes no parameters',
   async (path) => {
     expectRefusal(await shop.get(`${path}?country=NL`), 'invalid_request', ['country']);
   },

@@ -22,7 +22,7 @@ const shop = useCryptoShop(service);
 const hook = useHook(service);
 beforeAll(() => hook.register(shop));
 
-test('refuses every crypto route of an account without crypto, while its payments go on without webhooks', async () => {
+test('an account without crypto is refused every crypto route, while its payments go on without webhooks', async () => {
   const { accounts, events, deliveries } = service.stores;
   const off = await openCryptoShop(service);
   const { account_id } = off;

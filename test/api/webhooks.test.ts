@@ -58,7 +58,7 @@ async function expectDeliveries(
 }
 
 describe('an endpoint', () => {
-  test('is created, read, changed and deleted, shows its secret once, and what looks like one in no audit line', async () => {
+  test('is created, read, changed and deleted, shows its secret once, and leaves what looks like one out of the audit log', async () => {
     const shop = await service.account();
     const { account_id } = shop;
     const url = `${new URL(inbox.url).href}?k=whsec_`;
@@ -395,7 +395,7 @@ test('the parameter after never skips an event that becomes visible late', async
   expect(ids((await list(shop)).body.data)).toEqual([...shown.toReversed(), lateId, first]);
 });
 
-test('the first parameter after numbers no event that had settled', async () => {
+test('the first list with the parameter after gives events from long ago no number, and has them in order', async () => {
   const shop = await service.account();
   const before = await recordEvents(shop, [1, 2, 3], { since: LONG_AGO });
   const [since = '', ...after] = await recordEvents(shop, [10, 20]);

@@ -40,7 +40,7 @@ const merchant = useMerchant('Chaos');
 let books: Books | undefined;
 afterAll(() => books?.close());
 
-test('keeps each acknowledged payment, transition and event exactly once while parts are killed', async () => {
+test('each acknowledged payment, transition and event is stored exactly once while parts are killed', async () => {
   const { stack, client, account } = merchant;
   await receiver.register(stack, account);
   const load = startLoad(client, PAYMENTS, CONCURRENCY);
@@ -63,7 +63,7 @@ test('keeps each acknowledged payment, transition and event exactly once while p
   await reconcile(stack);
 }, 900_000);
 
-test('ends every process and frees every port on SIGTERM after kills', async () => {
+test('the launcher ends every process and frees every port on SIGTERM after kills', async () => {
   await books?.close();
   books = undefined;
   const { stack } = merchant;

@@ -46,7 +46,7 @@ async function progress(book: MerchantBook): Promise<void> {
   await eventually('more steps to be acknowledged', more, RECOVERY_MS_MAX);
 }
 
-test('keeps each acknowledged write exactly once through elections and a killed primary', async () => {
+test('each acknowledged write is stored exactly once through elections and a killed primary', async () => {
   const book = openMerchantBook();
   const before = await set.elections();
   await loadedDuring(book, async () => {
@@ -80,7 +80,7 @@ test.each([
   ['the server no longer knows the transaction', COMMIT, transient(251)],
   ['an update meets another transaction', 'update', transient(112)],
   ['the connection ends at an insert', 'insert', { closeConnection: true }],
-])('records each transition once where %s', async (_name, command, failure) => {
+])('each transition is recorded once where %s', async (_name, command, failure) => {
   const book = openMerchantBook();
   await set.failNext(FAILURES, { failCommands: [command], ...failure });
   await loadedDuring(book, () => progress(book));
@@ -90,7 +90,7 @@ test.each([
 
 const GIVEN_UP_MS_MAX = 40_000;
 
-test('gives up settlements without a majority in seconds, and records each once when it is repeated', async () => {
+test('settlements without a majority are given up in seconds, and each is recorded once when it is repeated', async () => {
   const { records, authorizedPayment, settle } = processes.left;
   const account_id = `acct_${randomUUID()}`;
   const pay = (payment_id: string) =>

@@ -84,13 +84,13 @@ const book = () => service.mongo.db(`${service.database}_${CONNECTOR}`);
 const sentCount = () => chain.client.getTransactionCount({ address: evm.payer });
 const settlement = (_id: string) => book().collection<Settlement>('settlements').findOne({ _id });
 
-test('refuses a development server of Temporal for live money and says why', async () => {
+test('the Ethereum connector refuses a development server of Temporal for live money and says why', async () => {
   const refused = await evm.start({ ALLOW_LIVE_DEMO: '' });
   expect(await refused.exited).toBe('ended with exit code 1');
   expect(evm.said()).toContain('Temporal is a development server');
 });
 
-test('credits a deposit once, whenever the process and the node are killed', async () => {
+test('a deposit is credited once, whenever the process and the node are killed', async () => {
   await evm.follow();
   const { id, address } = await shop.pay();
   const hash = await chain.pay(address, due);
@@ -123,7 +123,7 @@ test('credits a deposit once, whenever the process and the node are killed', asy
   expect(await shop.events(id)).toEqual(['crypto.payment.received']);
 });
 
-test('sends one transaction for a settlement, whenever the process and the node are killed', async () => {
+test('a settlement is one transaction, whenever the process and the node are killed', async () => {
   await shop.registerWallet();
   let lost = proxy.loseTransaction('question');
   const requested = await shop.post('/v1/crypto/settlements', ASSET);
@@ -164,7 +164,7 @@ test('sends one transaction for a settlement, whenever the process and the node 
   expect(await shop.balance()).toEqual({ available: '0', reserved: '0' });
 });
 
-test('follows a node again after an outage, without a restart', async () => {
+test('the connector follows its node again after an outage, without a restart', async () => {
   const { id, address } = await shop.pay();
   await chain.away();
   await evm.until('the round over the chain failed');
@@ -175,7 +175,7 @@ test('follows a node again after an outage, without a restart', async () => {
   await shop.untilStatus(id, 'received');
 });
 
-test('gives no payment the address of another one after its database was restored', async () => {
+test('no payment gets the address of another one after the database of the connector was restored', async () => {
   const { address } = await shop.pay();
   await evm.kill();
   for (const name of ['address_counters', 'addresses'])
@@ -184,7 +184,7 @@ test('gives no payment the address of another one after its database was restore
   expect((await shop.pay()).address).not.toBe(address);
 });
 
-test('ends on SIGTERM and leaves a ledger without differences', async () => {
+test('the connector ends on SIGTERM and leaves a ledger without differences', async () => {
   expect(await evm.stop()).toBe('ended with exit code 0');
   expect(await shop.balance()).toEqual({ available: String(due), reserved: '0' });
   expect((await shop.verify()).differences).toEqual([]);

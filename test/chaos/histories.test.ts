@@ -222,7 +222,7 @@ const LATE = 6;
 /** Left in the balance, which is less than the chargebacks. */
 const HELD = 3_500;
 
-test('books each chargeback and each late fund once, through kills', async () => {
+test('each chargeback and each late fund is booked once, through kills', async () => {
   const { stack, account, client } = merchant;
   const settled = await many(CHARGEBACKS, (n) => payment(`settled-${n}`, 'settled'));
   const failed = await many(LATE, (n) => payment(`failed-${n}`, 'failed'));

@@ -95,7 +95,7 @@ async function untilAll(path: string, wanted: string): Promise<void> {
   await eventually(`all of ${path} to be ${wanted}`, isEnded, ENDED_MS_MAX);
 }
 
-test('never refunds more than the payment by 200 refunds, each sent twice, a third at once, through kills', async () => {
+test('200 refunds, each sent twice, a third at once, through kills, never exceed their payment', async () => {
   const { stack, account, client } = merchant;
   const funds = await readBalance(stack, account, 'main');
   const payment_id = await settledPayment();
@@ -146,7 +146,7 @@ const recipient = useFixture(async () => {
   return { id: String(body.id) };
 });
 
-test('never overdraws the balance by 200 payouts, each sent twice, fifty at once, through kills', async () => {
+test('200 payouts, each sent twice, fifty at once, through kills, never overdraw the balance', async () => {
   const money = { recipient_id: recipient.id, currency: 'EUR', method: 'sepa_instant' };
   const pay = ({ key, amount }: Requested) => {
     const body = { ...money, amount, metadata: { balance_account: 'race' } };
@@ -220,7 +220,7 @@ async function createResources() {
   };
 }
 
-test('continues an advance of the sandbox clock through kills and does nothing twice', async () => {
+test('an advance of the sandbox clock continues through kills and does nothing twice', async () => {
   const { stack } = merchant;
   const { client, account } = clockMerchant;
   await receiver.register(stack, account);

@@ -26,14 +26,14 @@ const ROOT = join(__dirname, '../..');
 const LEFT_OUT = ['node_modules', '.git', 'dist', '.data'];
 const SEEDS_MAX = 200;
 
-test.each(FAULTS)('$id fits the sources: $file', ({ file, from }) => {
+test.each(FAULTS)('the fault $id can be put back into $file', ({ file, from }) => {
   const parts = readFileSync(join(ROOT, file), 'utf8').split(from);
   expect({ file, count: parts.length - 1 }).toEqual({ file, count: 1 });
 });
 
 if (run.length > 0) {
   test.each(run)(
-    'the robot finds %s',
+    'the robot finds the fault %s when it is put back',
     async (id) => {
       const patches = FAULTS.filter((each) => each.id === id);
       const found = await findBack(patches);

@@ -25,7 +25,7 @@ const NOTE = { operator: 'mia', reason: 'Ticket 42' };
 const payout = (id: string) => setting.service.stores.payouts.get(id);
 
 // First, while nothing was moved.
-test('movement list says so where there is none', async () => {
+test('movement list says so where there are no movements', async () => {
   const print = async (...more: string[]) =>
     (await setting.cli('movement', 'list', ...more)).stdout;
   expect(await print()).toBe('No movement was reported.\n');

@@ -360,7 +360,7 @@ describe('event redeliver', () => {
     return redeliverEvent({ ...deps, stores: { ...stores, deliveries } }, event._id);
   }
 
-  test('of several at once makes each run that is reserved, or a later one, and no other', async () => {
+  test('by several operators at once makes the run that was reserved last, in one activity', async () => {
     const event = await buildEvent(EXHAUSTED);
     hook.answer.status = 500;
     const results = await Promise.allSettled(
@@ -377,7 +377,7 @@ describe('event redeliver', () => {
     expect(raw.pendingActivities).toHaveLength(1);
   });
 
-  test('that comes after a later one leaves that', async () => {
+  test('that is slower than a later one leaves the later run as it is', async () => {
     const event = await buildEvent(EXHAUSTED);
     hook.answer.status = 500;
     const { reserveRun } = setting.deps.stores.deliveries;

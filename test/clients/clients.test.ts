@@ -284,7 +284,7 @@ async function listEvents(count: number): Promise<string[]> {
 }
 
 test(
-  'forwards every event, whichever side is killed, and marks repeats',
+  'the command listen forwards every event, whichever side is killed, and marks repeats',
   async () => {
     await createPayments(10);
     const old = new Set(await listEvents(10));
@@ -317,7 +317,7 @@ test(
   Math.max(240_000, KILLS * 30_000),
 );
 
-test('shows and repeats a failed delivery, and forwards an event that is sent again to an endpoint', async () => {
+test('the command listen shows and repeats a failed delivery, and forwards an event that is sent again', async () => {
   await hook.register(listener);
   const listen = await startListen('--events', 'payment.settled', '--from-now');
   shop.received.length = 0;
@@ -354,7 +354,7 @@ test('shows and repeats a failed delivery, and forwards an event that is sent ag
   await again.stop('SIGTERM');
 });
 
-test('triggers every type of event', async () => {
+test('the command trigger causes every type of event', async () => {
   const { account_id } = other;
   await fundAccount(service, other, { amount: 1_000_000 });
   await service.stores.accounts.setCrypto(account_id, true);
@@ -372,7 +372,7 @@ test('triggers every type of event', async () => {
   expect(lines.map((line) => line.replace(event, '')).toSorted()).toEqual(EVENT_TYPES.toSorted());
 });
 
-test('names the mistake in its arguments, and how it is used', async () => {
+test('the command line names the mistake in its arguments, and how it is used', async () => {
   const mistakes: [args: string[], words: string][] = [
     [['listen'], 'Name your server'],
     [['listen', '--forward-to', 'localhost:1', '--events', 'payment.paid'], 'payment.paid'],

@@ -153,7 +153,7 @@ describe('the recipient of a payout', () => {
     expect(await outgoing.payout.readEntry(id)).toBeNull();
   });
 
-  it('that is deleted while an attempt has decrypted it belongs to a payout that is sent', async () => {
+  it('that is deleted once an attempt has decrypted it ends no repeat for good, and the payout is sent', async () => {
     const { input, id } = await world.knowPayout();
     const { opened, release } = gate();
     const decryptRecipient = jest.fn((_id: string) => opened.then(() => RECIPIENT));
@@ -305,7 +305,7 @@ describe('a row of the outbox', () => {
     ['payout', 'returned', 'failed', DROPPED],
     ['payout', 'returned', 'lost', DROPPED],
   ] as const)(
-    'that says a %s becomes %s from %s is %s',
+    'by which a %s becomes %s while it is %s is %s',
     async (resource, becomes, status, state) => {
       const row = outgoing[resource];
       const id = await row.takeSilent();

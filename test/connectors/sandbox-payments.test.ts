@@ -210,7 +210,7 @@ describe('the magic amount', () => {
   });
 });
 
-it('sets the security headers on each page, redirect and refusal', async () => {
+it('each page, redirect and refusal has the security headers', async () => {
   const { url } = await world.openFor();
   const { origin } = new URL(url);
   const nobody = 'x'.repeat(43);

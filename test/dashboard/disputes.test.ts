@@ -39,7 +39,7 @@ const linesAbout = async (target: string) => {
   return own.map(({ act, after }) => [act, Object(after).outcome]);
 };
 
-test('a dispute is shown with its payment, to answer for who may, listed and exported', async () => {
+test('a dispute is shown with its payment, listed and exported, and only a member who may answer it can', async () => {
   const { payment, dispute, path } = await openDispute({ amount: 400, code: '13.3' });
   const { text, html } = await page(path);
   for (const words of [

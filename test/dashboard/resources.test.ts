@@ -464,7 +464,7 @@ test('a logo is served as it is, replaced and removed, and each change has an au
   ]);
 });
 
-test('refuses a wrong name, color or file with the reason, and leaves the form as it was filled in', async () => {
+test('a wrong name, color or file is refused with the reason, and the form stays as it was filled in', async () => {
   const before = [await stored(), await lines()];
   for (const [form, fault] of [
     [{ display_name: 'x'.repeat(61), accent: '' }, 'Use at most 60 characters.'],
@@ -484,7 +484,7 @@ test('refuses a wrong name, color or file with the reason, and leaves the form a
   expect([await stored(), await lines()]).toEqual(before);
 });
 
-test('refuses a form of more than 8 MiB, or 32 KiB without a file, with an incomplete part or too many', async () => {
+test('a form of more than 8 MiB, or 32 KiB without a file, with an incomplete part or too many, is refused', async () => {
   const large = await upload(Buffer.alloc(9 * 1_024 * 1_024));
   expect([large.status, large.html.includes('could not be read')]).toEqual([400, true]);
   const to = `${service.url}${brandPath('/logo')}`;
@@ -524,7 +524,7 @@ test('refuses a form of more than 8 MiB, or 32 KiB without a file, with an incom
   }
 });
 
-test('refuses an upload without the form’s token, and shows no upload to who may not change the brand', async () => {
+test('an upload without the form’s token is refused, and a member who may not change the brand is shown none', async () => {
   expect((await upload(draw(17), { csrf: 'x'.repeat(43) })).status).toBe(403);
   expect((await stored())?.logo).toBeUndefined();
   const { html } = await reader.get(brandPath());

@@ -154,7 +154,7 @@ test('an account has fifty open invitations, a hundred a day, and all are listed
 });
 
 test.each(['removed', 'given another role', 'reset'])(
-  'ends the invitations by a user who is %s',
+  'the invitations by a user who is %s end',
   async (how) => {
     const { account_id, browser } = await openTeam();
     const second = await openUser(service.stores, account_id);

@@ -76,7 +76,7 @@ const setSessions = (user_id: string, change: Partial<SessionDocument>) =>
 const setUser = ({ _id }: UserDocument, change: object) =>
   service.collection<UserDocument>('users').updateOne({ _id }, { $set: change });
 
-test('answers a request with a malformed Host', async () => {
+test('a request with a malformed Host is answered', async () => {
   const headers = { host: 'x:99999' };
   const call = request(`${service.url}/dashboard/sign-in?next=${START}`, { headers }).end();
   const [response]: IncomingMessage[] = await once(call, 'response');
@@ -101,7 +101,7 @@ test('the right password leads to the requested page, until sign-out', async () 
 test.each<Record<string, string>>([
   { 'sec-fetch-site': 'cross-site' },
   { origin: 'https://evil.example' },
-])('refuses the sign-in form of another site (%j)', async (headers) => {
+])('the sign-in form of another site is refused (%j)', async (headers) => {
   const { email } = await owner();
   const answer = await signIn({ email, password: PASSWORD }, headers);
   expect([answer.status, answer.cookie]).toEqual([403, undefined]);
@@ -120,7 +120,7 @@ test('a password that changes during its check begins no session', async () => {
 });
 
 test.each([true, false])(
-  'a reset drops a second factor that is added meanwhile; of a user who leaves (%s) it is none',
+  'a password reset drops a second factor that is added meanwhile, and does nothing if the user leaves meanwhile (%s)',
   async (leaves) => {
     const user = await owner();
     const { users } = service.stores;

@@ -312,7 +312,7 @@ describe('the controls of ASVS', () => {
     expect(named.filter((each) => !all.includes(each))).toEqual([]);
   });
 
-  test('that of the third level names each of its requirements, which follow those', () => {
+  test('the table of the third level names each of its requirements, numbered after those of levels 1 and 2', () => {
     const counts = `1.2: 1, 1.3: 1, 1.5: 1, 2.3: 1, 2.4: 1, 3.1: 1, 3.2: 1, 3.3: 1, 3.4: 2, 3.5: 3, 3.6: 1,
       3.7: 3, 4.1: 2, 4.2: 4, 5.2: 3, 5.3: 1, 6.3: 4, 6.4: 2, 6.5: 3, 6.6: 1, 6.7: 2, 7.5: 1, 8.1: 2,
       8.2: 1, 8.3: 2, 8.4: 1, 11.1: 2, 11.2: 2, 11.3: 2, 11.5: 1, 11.6: 1, 11.7: 2, 12.1: 2, 12.3: 1,

@@ -18,7 +18,7 @@ test.each([
   [parseDisplayName, 'invisible', ['Shop \u202Egnp', 'Shop\u200B', 'Shop\u0000']],
   [parseAccent, '#0a7c5a', ['#fff', 'red', '#ff66001', 'rgb(1,2,3)', '#ff660g', '#ff6600;}']],
   [parseAccent, '#0a7c5a', ['＃ff6600']],
-])('%p refuses in words, with %j, what is none: %j', (parse, fault, texts) => {
+])('%p refuses with a message that says "%s" each of %j', (parse, fault, texts) => {
   const refused = { ok: false, fault: expect.stringContaining(fault) };
   expect(texts.map(parse)).toEqual(texts.map(() => refused));
 });

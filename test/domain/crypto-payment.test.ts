@@ -188,7 +188,7 @@ test.each<[string, World, string, boolean?]>([
   expect(describeWorld(set, isOpen)).toBe(words);
 });
 
-test('a payment of more units than a number holds is short by one, and received with it', () => {
+test('a payment of more units than a number holds is short by exactly one unit, and received with it', () => {
   const due = 10n ** 19n + 1n;
   const lacking = pay({ ...EMPTY, sufficient: String(due) }, 'a', due - 1n);
   expect(describeWorld(lacking)).toBe(`underpaid confirmed ${due - 1n}`);

@@ -148,7 +148,7 @@ describe('a simulated deposit', () => {
     ['100', '1'],
     ['101', '101'],
     ['500', '101'],
-  ])('after %s of 101 were received pays %s, all once more when nothing is missing', (...all) => {
+  ])('after %s of 101 were received pays %s: what is missing, else all again', (...all) => {
     const [amount_received, amount] = all;
     const { callback } = simulate({ event: 'received' }, { amount_received });
     expect(callback.amount).toBe(amount);

@@ -20,7 +20,7 @@ describe('the position of a row', () => {
     [Date.UTC(2026, 1, 28, 9, 5, 7, 8), 42, '2026-02-28T09:05:07.008000042Z'],
     [0, 0, '1970-01-01T00:00:00.000000000Z'],
     [LAST_MS, 999_999, '9999-12-31T23:59:59.999999999Z'],
-  ])('of %d ms has tie %d as six more digits', (ms, last, position) => {
+  ])('of %d ms ends with its tie %d as six more digits', (ms, last, position) => {
     expect(buildPosition(ms, last)).toBe(position);
   });
 

@@ -153,7 +153,7 @@ test.each([
   [5, 0, 'the one that the service bore'],
   [12, 12, 'a part of which nobody knows'],
   [18, 15, 'more than the merchant bore'],
-])('of a fee of %i that comes back, the merchant has %i: %s', (fee, borne) => {
+])('of a fee of %i that comes back, the merchant gets %i: %s', (fee, borne) => {
   const service = { fee: 5, fee_bearer: 'service' } as const;
   const charged = [transfer('out', 400, { fee: 15 }), transfer('out', 0, service)];
   const back = shareReturnedFee(charged, fee);
@@ -163,7 +163,7 @@ test.each([
   expect(computeBorneFee(rest)).toBe(15 - borne);
 });
 
-test('what comes back later is not less where the merchant had more than their part back', () => {
+test('a fee that comes back later is never negative, where the merchant has had more than their part back', () => {
   const service = { fee: 5, fee_bearer: 'service' } as const;
   const charged = [transfer('out', 400, { fee: 5 }), transfer('out', 0, service)];
   // The bank gives one of the two fees back, and an operator reverses the entry of the other.

@@ -54,7 +54,7 @@ test('the scan finds every secret where it is stored on purpose', () => {
   expect(findings([{ name: 'requests', text: sent }], SECRETS)).toHaveLength(SECRETS.length);
 });
 
-test('stores nothing in plain text that identifies a recipient or payer or grants access', async () => {
+test('the service stores nothing in plain text that identifies a recipient or payer or grants access', async () => {
   const { stack } = merchant;
   const ids = await recipients();
   const acts = [listAccessSecrets(), payments(), wrongRequests(), payouts(ids)] as const;

@@ -118,7 +118,7 @@ test('the page of each stuck payout says what is wrong and which updates fit', a
   await camera?.workflow('4-restarted', findWorkflow(c));
 });
 
-test('refuses acts that do not fit, with the reason, and moves no money', async () => {
+test('an update that does not fit is refused with the reason, and moves no money', async () => {
   const act = { operator: 'ada', reason: 'a guess' };
   const readAll = async () => [await listAll(merchant.client, '/v1/payouts'), await readBalances()];
   const then = await readAll();

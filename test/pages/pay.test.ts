@@ -20,7 +20,7 @@ async function insert(change: Partial<PaymentDocument> = {}) {
 
 const read = async (id: string) => await server.payments.get(id);
 
-it('shows before it is opened shop, amount, method and reference, escaped, and a banner in the sandbox only', async () => {
+it('a page shows shop, amount, method and reference, escaped, before it is opened, and a banner in the sandbox only', async () => {
   const { payment, ask, get } = await insert({ reference: '<script>alert(1)</script>' });
   const { status, text } = await get();
   expect(status).toBe(200);
@@ -219,7 +219,7 @@ describe('the return page', () => {
   });
 });
 
-it('answers a page with headers against frames, caches and foreign scripts, without words of a merchant or a bank', async () => {
+it('the headers of a page forbid frames, caches and foreign scripts, and quote no words of a merchant or a bank', async () => {
   const { headers } = await (await insert()).get();
   const csp = headers.get('content-security-policy') ?? '';
   for (const rule of [
@@ -309,7 +309,7 @@ describe('the language of a page', () => {
   });
 });
 
-it('makes the cookie Secure and turns HSTS on where pages are https', async () => {
+it('the cookie is Secure and HSTS is on where pages are https', async () => {
   const secure = await startPayServer('https://pay.example');
   const { token } = await secure.insert();
   const { headers } = await secure.ask('POST', `/pay/${token}`).finally(secure.stop);
@@ -319,7 +319,7 @@ it('makes the cookie Secure and turns HSTS on where pages are https', async () =
   expect(headers.get('strict-transport-security')).toContain('max-age=31536000');
 });
 
-it('lets browsers cache an asset forever under its hash, and revalidate it without', async () => {
+it('browsers cache an asset forever under its hash, and revalidate it without', async () => {
   const { text } = await (await insert()).get();
   const css = /href="(\/pay\/assets\/pay\.css\?v=[0-9a-f]+)"/.exec(text)?.[1] ?? '';
   const { status, headers } = await server.ask('GET', css);
@@ -331,7 +331,7 @@ it('lets browsers cache an asset forever under its hash, and revalidate it witho
   expect([fresh.status, fresh.headers.get('cache-control')]).toEqual([304, 'no-cache']);
 });
 
-it('has a color and a logo of the merchant at addresses of their content, which browsers cache forever', async () => {
+it('a page has a color and a logo of the merchant at addresses of their content, which browsers cache forever', async () => {
   const hash = 'ab'.repeat(16);
   server.logos.set(hash, Buffer.from('an image'));
   Object.assign(server.brand, { accent: '#ff6600', logo: { hash, width: 512, height: 128 } });
@@ -361,7 +361,7 @@ it('has a color and a logo of the merchant at addresses of their content, which 
   }
 });
 
-it('answers an outage with a page that names no cause', async () => {
+it('an outage is answered with a page that names no cause', async () => {
   const { get } = await insert();
   const byToken = server.payments.byToken;
   server.payments.byToken = () => Promise.reject(new Error('MongoDB is away'));

@@ -68,7 +68,7 @@ test('no run is saved twice', () => {
   expect(replayed.size).toBe(names.length);
 });
 
-test('refuses a history of other code', async () => {
+test('a history of other code does not replay', async () => {
   const history = read('payment-settled.json');
   const attributes = 'activityTaskScheduledEventAttributes';
   const scheduled = history.events.find((event: object) => attributes in event);

@@ -196,7 +196,7 @@ async function run(sandboxAutoplay: 'on' | 'off', lines: string[]) {
   return await keepStatements(config, ensureKeys(dataDir), progress, new AbortController().signal);
 }
 
-test('registers the sandbox accounts, and with autoplay imports the statements of past days', async () => {
+test('the launcher registers the sandbox accounts, and with autoplay imports the statements of past days', async () => {
   const { mongo, db, stores } = database;
   const earlier = () => new Date(Date.now() - 2 * DAY_MS);
   const own = mongo.db(sandboxBankDatabase(db.databaseName));
@@ -236,7 +236,7 @@ test('registers the sandbox accounts, and with autoplay imports the statements o
   expect(lines).toHaveLength(1);
 });
 
-test('imports what connectors have made, whatever one of them cannot explain', async () => {
+test('statements that connectors have made are imported, whatever one of them cannot explain', async () => {
   const { mongo, db, stores } = database;
   const created_at = new Date().toISOString();
   const made = {

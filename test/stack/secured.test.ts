@@ -115,7 +115,7 @@ function createsOn([api = '']: string[]): number {
   return Array.from(lines, ([, count]) => Number(count)).reduce((sum, count) => sum + count, 0);
 }
 
-describe('names the fault of the configuration:', () => {
+describe('a process names the fault of the configuration:', () => {
   async function findFault(change: NodeJS.ProcessEnv, live: boolean) {
     const access = temporalAccess({ ...env, ...change });
     const { connection } = connectTemporal(access);

@@ -201,7 +201,7 @@ describe('a server with users', () => {
   });
 });
 
-test('reports a server that ends at its start with the end of its log', async () => {
+test('a server that ends at its start is reported with the end of its log', async () => {
   mkdirSync(join(folder, 'damaged'));
   writeFileSync(join(folder, 'damaged/WiredTiger.wt'), 'not a database');
   writeFileSync(join(folder, 'damaged/storage.bson'), 'neither');
@@ -261,7 +261,7 @@ test('the server that we start has search attributes and a web UI, keeps closed 
   expect((await eventually('an answer', askUi)).status).toBe(200);
 });
 
-test('adds search attributes to a server given by address and leaves its retention', async () => {
+test('a Temporal that is named by address gets the search attributes and keeps its retention', async () => {
   await temporal.connection.workflowService.registerNamespace({
     namespace: 'given',
     workflowExecutionRetentionPeriod: msToTs(3 * DAY_SECONDS * 1_000),

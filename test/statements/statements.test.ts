@@ -1056,7 +1056,7 @@ describe('the numbers of statements', () => {
     expect((await bank.reconcile()).findings).toMatchObject(isFound ? [missing] : []);
   });
 
-  test('begin again in a year where that was learned, and are missing where they do not', async () => {
+  test('that were learned may begin again at 1 in a new year, and a year that begins at 2 lacks a statement', async () => {
     const bank = await setup();
     for (const [index, day] of DAYS.entries()) await bank.next(index + 7, day);
     await bank.next(1, '2027-01-02');

@@ -41,7 +41,7 @@ const FINAL = {
   ...{ crypto_payment: 'received', crypto_settlement: 'completed' },
 };
 
-test.each(KINDS)('pages through the few %ss in flight by an index of their own', async (kind) => {
+test.each(KINDS)('the few %ss in flight have an index of their own', async (kind) => {
   const { db, stores } = database;
   const collection = db.collection<{ _id: string }>(`${kind}s`);
   await collection.insertMany(buildRows(400, [FINAL[kind]]));
@@ -63,7 +63,7 @@ test.each(KINDS)('pages through the few %ss in flight by an index of their own',
 /** An id that a caller without types left out. */
 const missing: string = JSON.parse('{}').id;
 
-test('selects no row of any collection by a missing id, and releases no idempotency record', async () => {
+test('a missing id selects no row of any collection, and releases no idempotency record', async () => {
   const { db, stores } = database;
   const { payments, refunds, payouts, events, accounts, callbacks, idempotency } = stores;
   const names = ['payments', 'refunds', 'payouts', 'events', 'accounts', 'bank_callbacks'];
@@ -79,7 +79,7 @@ test('selects no row of any collection by a missing id, and releases no idempote
   expect(await idempotency.release(missing)).toMatchObject({ deletedCount: 0 });
 });
 
-test('counts what gives or lifts power on live for the alert, and no sandbox or earlier acts', async () => {
+test('the alert counts acts that give or lift power on live, and none of the sandbox or of earlier', async () => {
   const audit = operatorsAudit(database.stores);
   const acts: [Change['act'], livemode: boolean | null, count: number, Change['after']?][] = [
     ['api_key.created', true, 2],
@@ -147,7 +147,7 @@ const buildAttempt = (event_id: string, changes: Partial<DeliveryAttempt> = {}) 
   ...changes,
 });
 
-test('stores and counts an attempt in one write, and once, also when twenty workers store it', async () => {
+test('an attempt is stored and counted in one write, and once, also when twenty workers store it', async () => {
   const [row, busy] = [await insertRow(), await insertRow()];
   const { event_id: id } = row;
   const commands: string[] = [];
@@ -167,7 +167,7 @@ test('stores and counts an attempt in one write, and once, also when twenty work
   expect(await store().forEvents(['evt_none'])).toEqual([]);
 });
 
-test('counts an attempt of an earlier run, which changes only a pending delivery', async () => {
+test('an attempt of an earlier run is counted, and changes only a pending delivery', async () => {
   const ended = { status: 'delivered', next_attempt_at: null, run: 2, attempts: 3 } as const;
   const row = await insertRow(ended);
   await addAttempt(buildAttempt(row.event_id, { run: 1 }));
@@ -179,7 +179,7 @@ test('counts an attempt of an earlier run, which changes only a pending delivery
   expect(await readRow(waiting.event_id)).toMatchObject(delivered);
 });
 
-test('stores the latest 200 attempts of a delivery, and counts them all', async () => {
+test('the latest 200 attempts of a delivery are stored, and all are counted', async () => {
   const { event_id } = await insertRow({ run: 16 });
   for (let n = 0; n < 17 * 12; n += 1) {
     await addAttempt(buildAttempt(event_id, { run: Math.floor(n / 12), attempt: 1 + (n % 12) }));
@@ -188,7 +188,7 @@ test('stores the latest 200 attempts of a delivery, and counts them all', async 
   expect((await readRow(event_id))?.attempts).toBe(204);
 });
 
-test('restores what a redelivery has reserved, unless an attempt has changed it', async () => {
+test('a delivery that a redelivery has reserved is restored, unless an attempt has changed it', async () => {
   const ended = { status: 'exhausted', attempts: 12, next_attempt_at: null } as const;
   const before = await insertRow(ended);
   const reserved = await store().reserveRun(before, AT);
@@ -203,7 +203,7 @@ test('restores what a redelivery has reserved, unless an attempt has changed it'
   expect(await readRow(before.event_id)).toMatchObject({ status: 'pending', attempts: 13, run: 2 });
 });
 
-test('lists what failed page by page, also the deliveries of one event, and full pages of events', async () => {
+test('failed deliveries are listed page by page, also within one event, and pages are full of events', async () => {
   const account_id = `acct_${randomUUID()}`;
   const rows = ['e1', 'e2', 'e3'].flatMap((event_id) =>
     ['a', 'b', 'c'].map((endpoint_id) => ({
@@ -224,7 +224,7 @@ test('lists what failed page by page, also the deliveries of one event, and full
   expect(new Set(page.map(({ event_id }) => event_id)).size).toBeGreaterThanOrEqual(2);
 });
 
-test('lists events without an endpoint, or whose endpoint was deleted, in both directions', async () => {
+test('events without an endpoint, or whose endpoint was deleted, are listed in both directions', async () => {
   const account_id = `acct_${randomUUID()}`;
   const events = ['1', '2', '3', '4', '5'].map((n) => buildEvent(`${account_id}:${n}`, account_id));
   const [none, delivered, deleted, both, last] = events.map(({ _id }) => _id);
@@ -443,7 +443,7 @@ describe('a transaction', () => {
   });
 });
 
-test('an address weakens neither reads nor writes', async () => {
+test('options in the address of MongoDB weaken neither reads nor writes', async () => {
   const buildAddress = (options: string) => {
     const uri = new URL(mongodbUri());
     for (const [option, value] of new URLSearchParams(options)) uri.searchParams.set(option, value);

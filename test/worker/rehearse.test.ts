@@ -71,7 +71,7 @@ test('recorded histories continue under the same code', async () => {
   expect(formatRehearsal(result)).toContain('All continue under this build.');
 });
 
-test.each(EDITS)('finds an edit that %s', async (_edit, type, from, to) => {
+test.each(EDITS)('a rehearsal finds an edit that %s', async (_edit, type, from, to) => {
   const { lifecycle } = await workflowBundles();
   const code = 'code' in lifecycle ? lifecycle.code : readFileSync(lifecycle.codePath, 'utf8');
   const edited = code.replace(new RegExp(from, 'g'), to);
@@ -85,7 +85,7 @@ test.each(EDITS)('finds an edit that %s', async (_edit, type, from, to) => {
   });
 });
 
-test('reads no workflow of another installation', async () => {
+test('a rehearsal reads no workflow of another installation', async () => {
   const { lifecycle } = await workflowBundles();
   const queues = { ...setting.queues, lifecycle: 'unused-lifecycle', webhooks: 'unused-webhooks' };
   const result = await rehearseUnder(lifecycle, queues);

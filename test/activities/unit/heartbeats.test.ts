@@ -29,7 +29,7 @@ test('a long try reports the details of an earlier one every three seconds until
   expect(heartbeats).toHaveLength(2);
 });
 
-test('a try that fails reports no more', async () => {
+test('a try that has failed sends no more heartbeats', async () => {
   const { environment, heartbeats } = openEnvironment();
   const fail = () => Promise.reject(new Error('failed'));
   await expect(environment.run(() => whileHeartbeating(fail))).rejects.toThrow('failed');

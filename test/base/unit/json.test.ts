@@ -265,7 +265,7 @@ describe('the limits of JSON', () => {
         ? Object.values(value).reduce<number>((sum, item) => sum + countValues(item), 1)
         : 1;
 
-    test('as many as JSON.parse finds', () => {
+    test('is counted in values as JSON.parse finds them', () => {
       fc.assert(
         fc.property(fc.json(), (text) => {
           const count = countValues(JSON.parse(text));
@@ -275,7 +275,7 @@ describe('the limits of JSON', () => {
       );
     });
 
-    test('those of a raw field have a limit of their own', () => {
+    test('in a raw field counts for the limit of all values, and not for that of the others', () => {
       const limits = { raw: ['m'], valuesMax: 12, ownValuesMax: 3 };
       const parse = (text: string) => () => parseJson(text, limits);
       const raw = '"m":[1,{"x":[2]},"m"]';
@@ -287,7 +287,7 @@ describe('the limits of JSON', () => {
       expect(parse('{"m":[1,2,3,4,5,6,7,8,9,10,11]}')).toThrow('More than 12 values.');
     });
 
-    test('too many are refused before they are read, at any depth', () => {
+    test('of too many values is refused before they are read, at any depth', () => {
       const body = `[${Array.from({ length: 160 }, () => nested(199)).join()}]`;
       const refuse = () => expect(valued(body, 5_000)).toThrow('More than 5000 values.');
       expect(leastCpuMs(refuse)).toBeLessThan(500);

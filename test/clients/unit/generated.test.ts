@@ -12,7 +12,7 @@ test('clients/openapi.json is the OpenAPI document, as `npm run clients` writes 
   expect(readText('clients/openapi.json') === openApiText()).toBe(true);
 });
 
-test('the types of the clients are generated from it, as `npm run clients` does', () => {
+test('the types of the clients are generated from the OpenAPI document, as `npm run clients` does', () => {
   const module = pathToFileURL(join(ROOT, 'clients/generate/current.mjs')).href;
   const code = `import('${module}').then(({ hashAll }) => console.log(JSON.stringify(hashAll())))`;
   const { stdout, stderr } = spawnSync(process.execPath, ['-e', code], { encoding: 'utf8' });

@@ -128,6 +128,6 @@ test.each([
   ['1.0', 'JPY', undefined],
   ['1e3', 'EUR', undefined],
   ['', 'EUR', undefined],
-])('%j %s is %p minor units', (text, currency, amount) => {
+])('the amount %j in %s is read as %p minor units', (text, currency, amount) => {
   expect(parseMoney(text, currency)).toBe(amount);
 });

@@ -77,7 +77,7 @@ describe('the accent', () => {
     .integer({ min: 0, max: 0xffffff })
     .map((value) => `#${value.toString(16).padStart(6, '0')}`);
 
-  test.each(schemes)('the %s scheme has the card and page of the style sheet', (_, card, page) => {
+  test.each(schemes)('the style sheet has the colors of the %s scheme', (_, card, page) => {
     expect(COLORS_CSS).toContain(`--page: ${page}; --card: ${card};`);
   });
 

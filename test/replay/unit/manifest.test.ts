@@ -31,7 +31,7 @@ test('every history is in the manifest, once', () => {
   expect(names.toSorted()).toEqual(readdirSync(join(FOLDER, 'histories')).toSorted());
 });
 
-test.each(pins)('its first $lines lines are as they were pinned', ({ lines: count, hash }) => {
+test.each(pins)('the manifest keeps its $lines pinned lines', ({ lines: count, hash }) => {
   const pinned = lines.slice(0, count).map((line) => `${line}\n`);
   expect(sha256(pinned.join(''))).toBe(hash);
 });

@@ -93,7 +93,7 @@ test.each<[string, string, 'request' | 'response', shown: object, hidden: object
     ...(['createWebhookEndpoint', 'response', ENDPOINT] as const),
     { url: 'https://x.example/a?token=b', signing_secret: 'whsec_x' },
   ],
-])('shows of %s, and no more', (_, operation, part, shown, hidden, ...[left]) => {
+])('the log shows of %s, and no more', (_, operation, part, shown, hidden, ...[left]) => {
   const body: JsonValue = JSON.parse(JSON.stringify({ ...shown, ...hidden }));
   const redacted = redact(part === 'request' ? Object(body) : {}, { operation, response: body });
   const masked = Object.fromEntries(Object.keys(hidden).map((field) => [field, HIDDEN]));
@@ -118,7 +118,7 @@ test.each([
   { customer: { [CARD]: 'Quenntinella' } },
   { metadata: { [CARD]: 'x', n: Number(CARD), [IBAN]: [[[IBAN]]] } },
   { success_url: 'Quenntinella' },
-])('redacts what is wrong in the body %j, also from the answer that quotes it', (body) => {
+])('a wrong value in the body %j is redacted, also from the answer that quotes it', (body) => {
   const text = JSON.stringify(body);
   const values = 'metadata' in body ? [] : [CARD, 'Quenntinella'];
   const quoted = values.filter((value) => text.includes(value));
@@ -134,19 +134,19 @@ test.each<Partial<Exchange>>([
   { params: { id: 'Quenntinella' } },
   { query: { Quenntinella: 'x' } },
   { query: { created_before: ['Quenntinella'] } },
-])('redacts a message that quotes %j', (changes) => {
+])('a message that quotes %j is redacted', (changes) => {
   const { response_body } = redactParts({ ...refusal('Quenntinella Oosterhuis: no'), ...changes });
   expect(response_body).toContain(`"message":"${HIDDEN}"`);
 });
 
-test('shows a message and the fields that it names', () => {
+test('a message is shown with the fields that it names', () => {
   const detail = { code: 'invalid', field: 'customer.email', message: 'must be an e-mail address' };
   const message = 'customer.email: must be an e-mail address';
   const { response } = redact({ customer: { email: 'Quenntinella' } }, refusal(message, [detail]));
   expect(response.error).toMatchObject({ message, details: [detail], request_id: ID });
 });
 
-test('redacts a message about a body that could not be parsed, or about very many values', () => {
+test('a message about a body that could not be parsed, or about very many values, is redacted', () => {
   const twice = refusal('The key "Quenntinella" appears twice.');
   const unparsed = redactParts({ request: { bytes: 30 }, ...twice });
   expect(unparsed.response_body).not.toContain('Quenntinella');
@@ -154,7 +154,7 @@ test('redacts a message about a body that could not be parsed, or about very man
   expect(redact(fields, refusal('must be at least 1')).response.error.message).toBe(HIDDEN);
 });
 
-test('shows numbers as they were sent', () => {
+test('numbers are shown as they were sent', () => {
   const text = '{"amount":10.0}';
   const request = { bytes: 1, value: parseJson(text).value };
   expect(redactParts({ request }).request_body).toBe(text);
@@ -164,11 +164,11 @@ test.each([
   ['is no JSON', { bytes: 312 }, '"[redacted] 312 bytes that are no JSON object"'],
   ['is a list', { bytes: 20, value: [CARD] }, '"[redacted] 20 bytes that are no JSON object"'],
   ['is empty', { bytes: 0 }, null],
-])('shows nothing of a body that %s', (_, request, shown) => {
+])('nothing is shown of a body that %s', (_, request, shown) => {
   expect(redactParts({ request }).request_body).toBe(shown);
 });
 
-test('cuts a long list', () => {
+test('a long list is cut', () => {
   const enabled_events = Array(5_000).fill('payment.settled');
   const { request } = redact({ enabled_events }, { operation: 'createWebhookEndpoint' });
   expect(request.enabled_events).toEqual([...Array(10).fill('payment.settled'), '[cut]']);
@@ -183,7 +183,7 @@ test.each([
   ['order-1001001', HIDDEN],
   ['ada@example.com', HIDDEN],
   ['Quenntinella', HIDDEN],
-])('shows the idempotency key "%s" as "%s"', (idempotencyKey, shown) => {
+])('the idempotency key "%s" is shown as "%s"', (idempotencyKey, shown) => {
   expect(redactParts({ idempotencyKey }).idempotency_key).toBe(shown);
 });
 
@@ -194,6 +194,6 @@ test.each([
   ['/v1/payments/:id', { id: CARD }, '/v1/payments/[redacted]'],
   ['/v1/payments/:id', { id: 'Quenntinella' }, '/v1/payments/[redacted]'],
   ['/v1/payments/:id', { id: 'ada@example.com' }, '/v1/payments/[redacted]'],
-])('shows the path %s with %j as %s', (route, params, path) => {
+])('the path %s with %j is shown as %s', (route, params, path) => {
   expect(redactPath(route, params)).toBe(path);
 });

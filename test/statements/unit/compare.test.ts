@@ -53,7 +53,7 @@ test.each<[string, string, Parameters<typeof statement>[0], Parameters<typeof st
   ['other', 'other movements', { balances, statement_id: 'X', lines: [] }, { balances }],
   ['conflict', 'other movements under its id', { balances, lines: [line(5)] }, { balances }],
   ['other', 'alike movements without names', { ...unnamed, statement_id: 'X' }, unnamed],
-])('is %s: one with %s', (relation, _what, fresh, stored = {}) => {
+])('the relation is "%s" to a statement with %s', (relation, _what, fresh, stored = {}) => {
   expect(relate(readFacts(statement(stored)), readFacts(statement(fresh)))).toBe(relation);
 });
 
@@ -70,7 +70,7 @@ test.each<[string, Parameters<typeof statement>[0], Parameters<typeof statement>
   ['that lacks line 3, €0.07 of 2026-11-20', { lines: [line(5), line(7), line(7)] }],
   ['it lacks a line of that, €0.05 of 2026-11-20', { lines: [line(7)] }],
   ['its number is 8, and that of the other 7', { sequence: '8' }, { sequence: '7' }],
-])('says: %s', (text, changes, before = {}) => {
+])('the difference between two statements is described: %s', (text, changes, before = {}) => {
   const [stored, fresh] = [before, changes].map((each) => {
     const of = statement(each);
     return { ...readFacts(of), all: of.lines };
@@ -79,7 +79,7 @@ test.each<[string, Parameters<typeof statement>[0], Parameters<typeof statement>
   expect(describeDifference(stored, fresh, 'EUR')).toBe(text);
 });
 
-test('orders those of a day by their numbers, and first those without one', () => {
+test('statements of a day are ordered by their numbers, and those without one come first', () => {
   const numbered = ['2', null, '1'].map((sequence) => statement({ sequence }));
   const ordered = numbered.toSorted(compareOrder).map(({ sequence }) => sequence);
   expect(ordered).toEqual([null, '1', '2']);

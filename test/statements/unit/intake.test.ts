@@ -28,7 +28,7 @@ const expected = DAYS.map((day, at) => ({
   lines: [{ amount: 100 + at, reference: `REF-${at}`, bank_reference: `B-${at}`, day }],
 }));
 
-test('a file with answers of the bank, too, has its statements, and answers alone are none', async () => {
+test('the statements of a file that also has answers of the bank are read, and a file of answers alone is refused', async () => {
   const answer = writeStatus('f'.repeat(32), '<GrpSts>ACCP</GrpSts>');
   const files = [answer, write(0)].map((content) => ({ name: `${content.length}`, content }));
   for (const file of [answer + write(0), write(0) + answer, zip(files), zip(files.toReversed())]) {
@@ -138,7 +138,7 @@ test.each<[string, Buffer, string, RegExp]>([
   ['of 65 MiB', zip(Array.from({ length: 13 }, () => wide)), LARGE, /64 MiB/],
   ['with a bad file', zip([...files, bad]), INVALID, /File 3 of the ZIP: .* complete/],
   ['of nothing', zip([{ name: '.DS_Store', content: '' }]), INVALID, /no file/],
-])('refuses a ZIP %s', async (_, file, code, message) => {
+])('a ZIP %s is refused', async (_, file, code, message) => {
   const refusal = { name: 'InvalidStatement', code, message: expect.stringMatching(message) };
   await expect(readStatementFile(file)).rejects.toMatchObject(refusal);
   await expect(readBankMessages(file)).rejects.toMatchObject(refusal);
@@ -160,7 +160,7 @@ test.each([
   [Buffer.from('4c6fa794', 'hex'), /EBCDIC/],
   [declare(good, 'x-own'), /X-OWN, which is not read/],
 ] as [Buffer | string, RegExp][])(
-  'names what is no statement, and what to do',
+  'a file that is no statement is refused by its format, with what to do',
   async (file, message) => {
     const refusal = { code: 'format_not_supported', message: expect.stringMatching(message) };
     const content = typeof file === 'string' ? latin1(file) : file;

@@ -187,7 +187,7 @@ describe('an entry of a camt.053', () => {
   });
 });
 
-test('names each line by an identifier, one to one', async () => {
+test('the references of a line become identifiers, one to one', async () => {
   const plain = "aZ09 ._:/@+-(),'?";
   const long = 'Ω'.repeat(34);
   const texts = ['A&amp;B', 'A%26B', 'A#1.1', 'A!~*', 'é', plain, `${long}Ω`, `${long}Ψ`];
@@ -202,7 +202,7 @@ test('names each line by an identifier, one to one', async () => {
   expect(lines.map(({ reference }) => reference)).toEqual(names);
 });
 
-test('reads no name of a person', async () => {
+test('no name of a person is read from a statement', async () => {
   const party = '<RltdPties><Dbtr><Pty><Nm>Ana Secret</Nm></Pty></Dbtr></RltdPties>';
   const remittance = '<RmtInf><Ustrd>for Ana Secret</Ustrd></RmtInf>';
   const details = `<TxDtls>${party}${remittance}<AddtlTxInf>Ana Secret</AddtlTxInf></TxDtls>`;
@@ -276,7 +276,7 @@ test.each<[string, string | Buffer]>([
   ['with too many digits', writeRows('0,1,2026-11-20,1.005')],
   ['with an exponent', writeRows('0,1,2026-11-20,1e3')],
   ['whose balances differ from row to row', writeRows('0,2,2026-11-20,1', '0,3,2026-11-20,1')],
-])('refuses a file %s', async (_, file) => {
+])('a file %s is refused', async (_, file) => {
   const refusal = { name: 'InvalidStatement', code: 'file_invalid' };
   await expect(read(file)).rejects.toMatchObject(refusal);
 });
@@ -291,11 +291,11 @@ test.each<[string, string | Buffer]>([
   ['wrong_currency', good.replaceAll('EUR', 'XTS')],
   ['wrong_currency', writeRows('0,1,2026-11-20,1').replace('EUR', 'XXX')],
   ['file_too_large', Buffer.alloc(64 * 1024 * 1024 + 1)],
-])('refuses a file with %s', async (code, file) => {
+])('a file is refused with the code %s', async (code, file) => {
   await expect(read(file)).rejects.toMatchObject({ name: 'InvalidStatement', code });
 });
 
-test('names an account without IBAN as the bank does, and two accounts may count alike', async () => {
+test('an account without IBAN is named as its bank does, and two accounts may number their statements alike', async () => {
   const other = '<Othr><Id>4711-ab</Id></Othr>';
   const { statements } = await read(good.replace(/<IBAN>.*<\/IBAN>/, other));
   expect(statements).toMatchObject([{ statement_id: 'S-1', iban: '4711-ab' }]);
@@ -304,7 +304,7 @@ test('names an account without IBAN as the bank does, and two accounts may count
   expect(accounts.map(({ iban }) => iban)).toEqual([TEST_IBAN, '4711-ab']);
 });
 
-test('has the fault of a statement that cannot be read, next to those that can', async () => {
+test('a statement that cannot be read has its fault, next to those that can', async () => {
   const wrong = camt([{}, { id: 'S-2', iban: 'GB82WEST12345698765432' }])
     .toString()
     .replace(/CLBD(?=(?:(?!CLBD).)*$)/s, 'ITBD');
@@ -315,7 +315,7 @@ test('has the fault of a statement that cannot be read, next to those that can',
   ]);
 });
 
-test('reads a decimal exactly or not at all, in each currency', () => {
+test('a decimal is read exactly or not at all, in each currency', () => {
   const amount = fc.nat({ max: Number.MAX_SAFE_INTEGER });
   fc.assert(
     fc.property(fc.constantFrom(...CURRENCIES), amount, (currency, minor) => {
@@ -331,7 +331,7 @@ test('reads a decimal exactly or not at all, in each currency', () => {
   }
 });
 
-test('finds our ID with and without dashes', () => {
+test('the ID of a resource is read with and without dashes', () => {
   const uuid = '0d1f2e3c-4b5a-6978-8796-a5b4c3d2e1f0';
   expect([ID, ID.toUpperCase(), uuid].map(parseResourceId)).toEqual([uuid, uuid, uuid]);
   expect([null, '', 'RF18', `${ID}0`].map(parseResourceId)).toEqual([null, null, null, null]);

@@ -1,6 +1,6 @@
 import { createRepin } from '../../../src/temporal/status';
 
-test('a delivery is moved although Temporal did not say for the one before it who polls its version', async () => {
+test('a delivery is moved to the current version though Temporal gave no answer about the delivery before it', async () => {
   const version = (buildId: string) => ({ deploymentName: 'payments', buildId });
   const describeTaskQueue = jest
     .fn()

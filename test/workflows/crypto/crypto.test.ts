@@ -590,8 +590,8 @@ describe('a crypto payment', () => {
     }));
 });
 
-describe('a deposit that is not credited', () => {
-  test('is in suspense from its confirmation until it is sent back to the payer', () =>
+describe('a deposit', () => {
+  test('that is not credited is in suspense from its confirmation until it is sent back to the payer', () =>
     withPayment(setting, async (payment) => {
       const { connector, handle, deposit, act, becomes } = payment;
       await deposit('late', ETHER, 3, { occurred_at: await timeBeforeEnd(payment, -1) });
@@ -623,7 +623,7 @@ describe('a deposit that is not credited', () => {
       await saveHistory(handle, 'crypto-payment-sent-back');
     }));
 
-  test('and that another payment has by the same transaction, is a movement of its own', () =>
+  test('by the same transaction as that of another payment is a movement of its own', () =>
     withPayment(setting, async (payment) => {
       // The second opens once the first has ended: waiting for an end lets the clock run.
       for (const open of [() => payment, () => openPayment(setting, payment.connector)]) {
@@ -643,7 +643,7 @@ describe('a deposit that is not credited', () => {
       }
     }));
 
-  test('is in no book if it is of an asset of another network, and the right one counts', () =>
+  test('of an asset of another network is in no book, and the right one counts', () =>
     withPayment(setting, async ({ handle, deposit, report, becomes, movements, differences }) => {
       for (const asset of ['USDT', 'USDC']) {
         const facts = { transaction_id: `in ${asset}`, asset, amount: '5', confirmations: 3 };
@@ -657,7 +657,7 @@ describe('a deposit that is not credited', () => {
       expect(await differences()).toEqual([]);
     }));
 
-  test('keeps its reason, whatever an operator silences, until one that says more comes', () =>
+  test('that is not credited keeps its reason, whatever an operator silences, until one that says more comes', () =>
     withPayment(setting, async (payment) => {
       const { connector, handle, deposit, report, act, becomes } = payment;
       await deposit('tx', ETHER - 1n, 3);
@@ -687,7 +687,7 @@ describe('a deposit that is not credited', () => {
       expect(await payment.differences()).toEqual([]);
     }));
 
-  test('or that the register has otherwise than its payment, is a difference of the ledger', () =>
+  test('that the register has otherwise than its payment is a difference of the ledger', () =>
     withPayment(setting, async (payment) => {
       const { id, handle, deposit, movements } = payment;
       await deposit('tx', ETHER, 3);
@@ -708,7 +708,7 @@ describe('a deposit that is not credited', () => {
       expect(await payment.differences()).toMatchObject([{ ...counts, expected: null }]);
     }));
 
-  test('is sent back on live only by a transaction that one operator names and another approves', () => {
+  test('that is not credited is sent back on live only by a transaction that one operator names and another approves', () => {
     const story: Story = async ({ deposit, act, becomes, stored, handle }) => {
       await deposit('bad', ETHER, 3);
       await becomes({ attention: 'deposit_held' });
@@ -724,7 +724,7 @@ describe('a deposit that is not credited', () => {
     return withPayment(setting, story, { livemode: true });
   });
 
-  test('changes nothing on live when it is dust, so that the real one counts', () => {
+  test('that is dust changes nothing on live, so that the real one counts', () => {
     const story: Story = async ({ handle, deposit, stored }) => {
       for (const n of [1, 2, 3]) await deposit(`dust ${n}`, 1n, 3);
       await deposit('tx', ETHER, 3);

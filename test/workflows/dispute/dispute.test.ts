@@ -145,7 +145,7 @@ test('a dispute whose money does not fit has its deadline and reason', () =>
     },
   ));
 
-test('an operator cannot accept it at a bank that takes no answers', () =>
+test('an operator cannot accept a dispute at a bank that takes no answers', () =>
   withDispute({}, async ({ payment, stored, answers, reportOf, refusal, handle }) => {
     await reportServed(payment);
     expect(await refusal('accept')).toMatchObject({ code: 'evidence_not_supported' });
@@ -355,7 +355,7 @@ test('what came back before it was taken waits an hour for that, and then for an
 test.each([
   ['merchant', 'service'],
   ['service', 'merchant'],
-] as const)('a fee is borne, and had back, by the %s, and one of later by the %s', (first, later) =>
+] as const)('the %s bears a fee and has it back, and the %s a later one', (first, later) =>
   withDispute(INQUIRY, async ({ payment, reportOf, becomes }) => {
     const during = first === 'merchant' ? 635 : 650;
     await setFeeBearer(setting.stores, payment.account_id, first);

@@ -403,7 +403,7 @@ describe('a refund', () => {
     },
   ])('$title', playFrom('processing'));
 
-  test('that failed and settles is owed where the balance is gone, and none that fails releases it', () =>
+  test('that settles after it failed is owed where the balance is gone, and stays refunded when another one fails', () =>
     withRefund(scriptedBank(), async ({ payment, account_id, money, report, ...refund }) => {
       await refund.endBy('failed', by('first'));
       const { handle } = await openRefund(setting, refundInput(payment, { amount: null }));

@@ -155,7 +155,7 @@ function createScripted(results: (Error | boolean)[]) {
   return { deps: { evm, pollMs: 60_000, signal: stopping.signal, log }, left };
 }
 
-test('a start waits for a node that does not answer, and fails for any other reason', async () => {
+test('the start of the connector waits for a node that does not answer, and fails for any other reason', async () => {
   const patient = createScripted([new NodeFailure('away'), false]);
   await beginWithRetry(patient.deps);
   expect(patient.left).toEqual([]);

@@ -164,9 +164,12 @@ test.each([
   ['USDC', 6, 1, 'EUR', '3', 3_334n],
   ['ETH', 18, 99_999_999_999, 'JPY', '1', 99_999_999_999n * 10n ** 18n],
   ['USDC', 6, 1_234, 'KWD', '0.000001', 1_234_000_000_000n],
-])('due in %s of %i digits for %i %s at %s: %s', (_, decimals, amount, currency, price, due) => {
-  expect(amountDue({ decimals, amount, currency }, price)).toBe(due);
-});
+])(
+  'the amount due in %s of %i digits for %i %s at a rate of %s is %s',
+  (_, decimals, amount, currency, price, due) => {
+    expect(amountDue({ decimals, amount, currency }, price)).toBe(due);
+  },
+);
 
 test('what is due is worth the amount at least, and one unit less is not', () => {
   const price = fc.tuple(fc.bigInt(1n, 10n ** 18n), fc.integer({ min: 0, max: 18 }));

@@ -68,7 +68,7 @@ describe('a file of the bank', () => {
     ['the status of a batch that names no payout', '', batch('RJCT', 'AM10'), 'RJCT', 'AM10', []],
     ['that of its batch, not the group', group('RJCT'), batch('ACCP'), 'ACCP', null, []],
     [
-      'of several reasons the one by which it had arrived before',
+      'of several reasons the one by which the bank had it before',
       group('PART', 'DU01'),
       batch('RJCT', 'FF01') + writePayout(PAYOUT, twice),
       ...(['RJCT', 'DU01', rejected] as const),

@@ -226,7 +226,7 @@ const KINDS: Readonly<Record<string, (random: Random) => Promise<void>>> = {
 };
 
 test.each(Object.keys(KINDS))(
-  `is read right in each wording: %s (KIND_SEED=${SEED})`,
+  `a report of a bank is read right in each wording: %s (KIND_SEED=${SEED})`,
   async (kind) => {
     const random = createRandom(SEED);
     for (let round = 0; round < ROUNDS; round += 1) {

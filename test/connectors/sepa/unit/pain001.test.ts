@@ -161,12 +161,12 @@ test.each([
   ['12 Long Lane, EC1A 9PT, London, GB', ['12 Long Lane', 'EC1A 9PT', 'London', 'GB']],
   ['Amsterdam, NL', [null, null, 'Amsterdam', 'NL']],
   ['Floor 2, Street 1, 75001 Paris, FR', ['Floor 2, Street 1', '75001', 'Paris', 'FR']],
-])('reads the address "%s"', (line, [street, postal_code, town, country]) => {
+])('the address "%s" is read', (line, [street, postal_code, town, country]) => {
   expect(parseAddress(line)).toEqual({ street, postal_code, town, country });
 });
 
 test.each(['Amsterdam', 'NL', '', 'Keizersgracht 1, Amsterdam, Netherlands', 'Улица 1, Sofia, BG'])(
-  'refuses the address "%s"',
+  'the address "%s" is refused',
   (line) => {
     expect(parseAddress(line)).toBeUndefined();
   },

@@ -246,7 +246,7 @@ describe('a refund', () => {
   test.each([
     [true, ['settled', 'failed']],
     [false, ['failed']],
-  ])('that fails unread while Stripe has its money (%p) is %j', async (isTaken, names) => {
+  ])('that fails unread, with its money taken (%p), is reported as %j', async (isTaken, names) => {
     const { reference, ...payment } = await pay();
     const { bank, tools } = world;
     const refund = buildRefund(payment, reference);
@@ -266,7 +266,7 @@ describe('a refund', () => {
 });
 
 describe('a fact', () => {
-  test('of a charge is its balance transaction, and nothing before it is booked', async () => {
+  test('of a charge is its balance transaction, and there is none until Stripe has booked it', async () => {
     const { bank } = world;
     bank.state.booksLate = true;
     const { payment_id, charge } = await pay({ method: 'ideal' });
@@ -402,7 +402,7 @@ describe('the list of events', () => {
   const drain = (reader: ReturnType<typeof createEventReader>, from: string | null) =>
     drainAll(reader, from, world.tools);
 
-  test('is read after a walk through the lists, and then again from ten minutes before', async () => {
+  test('is read once the lists are walked through, and each read begins ten minutes before the newest event', async () => {
     const reader = createEventReader();
     const before = await pay();
     const first = await drain(reader, null);

@@ -53,14 +53,14 @@ test.each([
   ['an amount below the minimum', { amount: 49 }, 'amount_too_small'],
   ['an amount below that of JPY', { amount: 49, currency: 'JPY' }, 'amount_too_small'],
   ['an amount of nine digits', { amount: 100_000_000 }, 'amount_too_large'],
-])('%s is declined', (_what, change, code) => {
+])('a payment with %s is declined', (_what, change, code) => {
   expect(findRefusal({ ...payment, ...change }, ['EUR', 'PLN', 'JPY', 'KWD'])?.code).toBe(code);
 });
 
 test.each([
   ...[{}, { amount: 50 }, { amount: 99_999_999 }, { amount: 50, currency: 'JPY' }],
   { method: 'przelewy24', currency: 'PLN', amount: 200 },
-])('%j is taken', (change) => {
+])('a payment with %j is accepted', (change) => {
   expect(findRefusal({ ...payment, ...change }, ['EUR', 'PLN', 'JPY'])).toBeUndefined();
 });
 
@@ -84,7 +84,7 @@ test.each([
   expect(() => assertKeyMode(key, environment)).toThrow('STRIPE_SECRET_KEY_FILE');
 });
 
-test('the key of the mode starts it', () => {
+test('the key of the mode starts the connector', () => {
   assertKeyMode('sk_test_x', 'sandbox');
   assertKeyMode('rk_live_x', 'live');
 });

@@ -24,7 +24,7 @@ test.each([
   ['payment', 'payment-settled', 'openPayment'],
   ['refund', 'refund-refused', 'abandonRefund'],
   ['crypto_payment', 'crypto-payment-resumed', 'loadCryptoPayment'],
-] as const)('a %s is opened once a step of %s has ended', (kind, name, step) => {
+] as const)('a %s is opened in the history %s once %s has ended', (kind, name, step) => {
   const history = readHistory(name);
   expect(hasEnded(listStateSteps(kind), [{ events: [] }, history])).toBe(true);
   expect(hasEnded([step], [history])).toBe(true);
@@ -121,7 +121,7 @@ describe('rebuilding all', () => {
   test.each([
     ['short', 'its balance is insufficient', 'short', ['a']],
     ['unreadable', 'it cannot read its history', 'missing', ['a', 'b', 'a']],
-  ] as const)('leaves one that is %s, since %s, with the reason', async (...row) => {
+  ] as const)('leaves out a resource whose rebuilding is %s: %s', async (...row) => {
     const [outcome, , kind, tries] = row;
     const rebuilder = fakeRebuilder({ a: 'never' }, outcome);
     const ids = [...new Set(tries)];
